@@ -10,15 +10,17 @@ let swift: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
+/// Whether the tests are built with AddressSanitizer. That takes time, so what they test is optimized in debug, too.
+let isSanitized = Context.environment["ROOTGATE_TEST_SANITIZED"] == "address"
+let tested: [SwiftSetting] = swift + (isSanitized ? [.unsafeFlags(["-O"], .when(configuration: .debug))] : [])
+
 /// Whether the package is built for deploy/fuzz: then its only product is the program in which libFuzzer chooses bytes.
 let isFuzzing = Context.environment["ROOTGATE_TEST_FUZZING"] != nil
-/// Kernels check their bounds in debug builds, and in the tests' build with sanitizers, which is optimized.
-let checksOfKernels = CSetting.define(
-    "KERNEL_CHECKS",
-    Context.environment["ROOTGATE_TEST_SANITIZED"] != nil ? nil : .when(configuration: .debug))
+/// Kernels check their bounds in debug builds, and in every build of the tests with sanitizers.
+let checksOfKernels = CSetting.define("KERNEL_CHECKS", isSanitized ? nil : .when(configuration: .debug))
 
 func layer(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: swift)
+    .target(name: name, dependencies: dependencies, swiftSettings: tested)
 }
 
 func program(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency]) -> Target {
