@@ -165,14 +165,6 @@ let package = Package(
             name: "SandboxProbe", dependencies: ["CLinux", "Platform"], path: "Tests/SandboxProbe", swiftSettings: swift
         ),
 
-        // The whole service in a simulated world, for its tests and for long runs.
-        .executableTarget(
-            name: "Simulation",
-            dependencies: [
-                "Core", "Hashing", "Identity", "Platform", "RootSets", "Server", "Signatures", "Transport",
-            ],
-            path: "Tests/Simulation", swiftSettings: swift),
-
         // Oracles and generators that the tests share, and the tests, one target for each layer.
         .target(name: "TestProcess", dependencies: ["COpenSSL"], path: "Tests/TestProcess"),
         .target(
@@ -185,8 +177,10 @@ let package = Package(
         .target(
             name: "EtcdTestSupport", dependencies: ["Core", "Etcd", "TLS", "TestSupport", "Transport"],
             path: "Tests/EtcdTestSupport", swiftSettings: swift),
-        // Uses a storage that is damaged, or whose disk fails, in a process of its own.
+        // Stands between LMDB and the system. What a disk may hold after a power cut is made from what it has recorded.
         .target(name: "FailingDisk", path: "Tests/FailingDisk"),
+        .target(name: "DiskImages", dependencies: ["FailingDisk"], path: "Tests/DiskImages", swiftSettings: swift),
+        // Uses a storage that is damaged, or whose disk fails, in a process of its own.
         .executableTarget(
             name: "StorageProbe", dependencies: ["FailingDisk", "Core", "RootSets", "TestSupport"],
             path: "Tests/StorageProbe", swiftSettings: swift),
@@ -196,8 +190,16 @@ let package = Package(
             swiftSettings: swift),
         // Cuts the power of a storage in use, and compares what is left with a model, for the tests of RootSets.
         .executableTarget(
-            name: "PowerCuts", dependencies: ["FailingDisk", "Core", "RootSets", "TestSupport"],
+            name: "PowerCuts", dependencies: ["FailingDisk", "DiskImages", "Core", "RootSets", "TestSupport"],
             path: "Tests/PowerCuts", swiftSettings: swift),
+        // The whole service in a simulated world, for its tests and for long runs.
+        .executableTarget(
+            name: "Simulation",
+            dependencies: [
+                "FailingDisk", "DiskImages", "Core", "Hashing", "Identity", "Platform", "RootSets", "Server",
+                "Signatures", "Transport",
+            ],
+            path: "Tests/Simulation", swiftSettings: swift),
         tests(
             of: "CKernels",
             [

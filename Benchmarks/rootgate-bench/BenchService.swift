@@ -1,9 +1,11 @@
 import Cluster
 import Core
 import Etcd
+import EtcdTestSupport
 import Foundation
 import Platform
 import Server
+import TLS
 import Transport
 
 /// A service in a process of its own, so that its memory and its processor time are its own. That process is this
@@ -13,14 +15,28 @@ final class BenchService {
     static let option = "--service-in"
 
     private let directory: TemporaryDirectory
+    private let certificates: BenchCertificates?
+    /// Where it speaks TLS besides, and how its clients do so; `nil`: nowhere.
+    let encrypted: (endpoint: Endpoint, options: TLSOptions)?
     private var process: Process?
     /// The service tells its processor time for each byte, and ends when this is closed.
     private var input: FileHandle?
     private var output: FileHandle?
 
     /// Starts the service over an empty storage. `cluster`: the cluster that it is one of; `nil`: it is alone.
-    init(of cluster: BenchCluster? = nil) throws {
+    /// `isEncrypted`: whether it speaks TLS at an address of its own.
+    init(of cluster: BenchCluster? = nil, isEncrypted: Bool = false) throws {
         directory = try TemporaryDirectory()
+        certificates = isEncrypted ? try BenchCertificates() : nil
+        if let certificates {
+            let endpoint = Endpoint(host: "127.0.0.1", port: try EtcdProcesses.freePorts(1)[0])
+            encrypted = (endpoint, certificates.options)
+            let lines = [endpoint.description, certificates.settings.certificatePath, certificates.settings.keyPath]
+            try lines.joined(separator: "\n").write(
+                toFile: Places(directory.path).encryption, atomically: true, encoding: .utf8)
+        } else {
+            encrypted = nil
+        }
         if let cluster {
             let places = Places(directory.path)
             let endpoints = cluster.etcd.endpoints.map(\.description).joined(separator: ",")
@@ -41,14 +57,19 @@ final class BenchService {
         /// The addresses of etcd; the file is missing when the service is alone.
         let etcd: String
         let secret: String
+        /// The address with TLS, and the paths of the certificate and of its key, a line each; the file is missing when
+        /// there is none.
+        let encryption: String
 
         init(_ directory: String) {
             socket = Endpoint(path: directory + "/socket")
             (etcd, secret) = (directory + "/etcd", directory + "/shared-secret")
+            encryption = directory + "/encryption"
         }
     }
 
     var endpoint: Endpoint { Places(directory.path).socket }
+    var dataDirectory: String { directory.path }
 
     /// Seconds for which processors have worked for the service since it began.
     func processorSeconds() throws -> Double {
@@ -98,7 +119,13 @@ final class BenchService {
         let places = Places(directory)
         var configuration = Configuration(
             dataDirectory: directory, workers: ProcessInfo.processInfo.activeProcessorCount)
-        configuration.endpoints = [places.socket]
+        configuration.plainEndpoints = [places.socket]
+        configuration.endpoints = []
+        if let encryption = try? String(contentsOfFile: places.encryption, encoding: .utf8) {
+            let lines = encryption.split(separator: "\n").map(String.init)
+            configuration.endpoints = Endpoint(lines[0]).map { [$0] } ?? []
+            configuration.tls = ServerTLSSettings(certificatePath: lines[1], keyPath: lines[2])
+        }
         configuration.linkBase = "https://example.com/c"
         if let etcd = try? String(contentsOfFile: places.etcd, encoding: .utf8) {
             let endpoints = etcd.split(separator: ",").compactMap { Endpoint(String($0)) }

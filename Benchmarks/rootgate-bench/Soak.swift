@@ -33,7 +33,7 @@ struct Soak {
     ///
     /// Throws when something is answered wrongly, or when a request fails that no restart excuses.
     func run() throws -> (windows: [[Window]], deeds: SoakCrowd.Deeds) {
-        let service = try BenchService()
+        let service = try BenchService(isEncrypted: true)
         guard let collaboration = CollaborationIdentifier("soak") else {
             throw ServiceError(.internalFault, "an identifier is not valid")
         }
@@ -44,7 +44,7 @@ struct Soak {
             try await client.createCollaboration(collaboration)
             try await client.addRoots(population.rootHashes, to: collaboration)
         }
-        let crowd = SoakCrowd(service.endpoint)
+        let crowd = SoakCrowd(service)
         crowd.start()
         defer { crowd.stop() }
         var windows: [[Window]] = [[], []]

@@ -3,10 +3,12 @@ import Foundation
 import LoadHarness
 import RootgateClient
 import Synchronization
+import TLS
 import Transport
 
 /// What clients do beside the proofs that are measured: they change root sets, follow the change log, share documents,
-/// post notices to live followers, connect and leave, and send frames that they never finish.
+/// post notices to live followers, open documents and check their grants over TLS, read shelves, connect and leave, and
+/// send frames that they never finish. The operator makes backups.
 final class SoakCrowd: Sendable {
     /// How much of each was done.
     struct Deeds: Sendable {
@@ -16,13 +18,18 @@ final class SoakCrowd: Sendable {
         var records = 0
         /// Notices that followers got.
         var notices = 0
+        /// Grants that were checked.
+        var grants = 0
+        /// Shares that were put on shelves, which were read then.
+        var shares = 0
+        var backups = 0
         /// Connections that sent nothing, a part of a frame, or what is no frame.
         var strays = 0
     }
 
     /// What goes on at the same time.
     private enum Part: CaseIterable {
-        case changes, follower, documents, strays
+        case changes, follower, documents, devices, shelves, backups, strays
     }
 
     private struct State {
@@ -36,14 +43,16 @@ final class SoakCrowd: Sendable {
     private static let straysAtOnce = 48
 
     private let endpoint: Endpoint
+    let encrypted: (endpoint: Endpoint, options: TLSOptions)?
+    let dataDirectory: String
     private let state = Lock(State())
     private let isStopped = Atomic<Bool>(false)
     /// Restarts so far; odd while the service is down.
     private let restarts = Atomic<Int>(0)
     private let ended = Lock<[Task<Void, Never>]>([])
 
-    init(_ endpoint: Endpoint) {
-        self.endpoint = endpoint
+    init(_ service: BenchService) {
+        (endpoint, encrypted, dataDirectory) = (service.endpoint, service.encrypted, service.dataDirectory)
     }
 
     var deeds: Deeds { state.withLock { $0.deeds } }
@@ -72,7 +81,9 @@ final class SoakCrowd: Sendable {
         try body()
     }
 
-    private var goesOn: Bool { !isStopped.load(ordering: .relaxed) }
+    func note(_ deed: (inout Deeds) -> Void) { state.withLock { deed(&$0.deeds) } }
+
+    var goesOn: Bool { !isStopped.load(ordering: .relaxed) }
 
     private func repeatUntilStopped(_ part: Part) async {
         while goesOn {
@@ -93,6 +104,9 @@ final class SoakCrowd: Sendable {
         case .changes: try await changeRoots()
         case .follower: try await followChanges()
         case .documents: try await shareDocuments()
+        case .devices: try await openDocuments()
+        case .shelves: try await fillShelves()
+        case .backups: try await backUp()
         case .strays: await stray()
         }
     }
@@ -122,7 +136,7 @@ final class SoakCrowd: Sendable {
             _ = try await client.addRoots(roots, to: name)
             added[place].1 = roots
             if !former.isEmpty { _ = try await client.removeRoots(former, from: name) }
-            state.withLock { $0.deeds.changes += former.isEmpty ? 1 : 2 }
+            note { $0.changes += former.isEmpty ? 1 : 2 }
             round += 1
             try? await Task.sleep(for: .milliseconds(20))
         }
@@ -136,7 +150,7 @@ final class SoakCrowd: Sendable {
         while goesOn {
             let page = try await client.changes(after: last)
             last = page.items.last?.sequence ?? last
-            state.withLock { $0.deeds.records += page.items.count }
+            note { $0.records += page.items.count }
             if !page.hasMore { try? await Task.sleep(for: .milliseconds(50)) }
         }
     }
@@ -151,7 +165,7 @@ final class SoakCrowd: Sendable {
             guard report.isComplete else {
                 throw ServiceError(.internalFault, "\(report.delivered) of \(report.expected) notices came")
             }
-            state.withLock { $0.deeds.notices += report.delivered }
+            note { $0.notices += report.delivered }
             await load.close()
         } catch {
             await load.close()
@@ -171,6 +185,6 @@ final class SoakCrowd: Sendable {
         }
         for _ in 0..<20 where goesOn { try? await Task.sleep(for: .milliseconds(100)) }
         for descriptor in descriptors { close(descriptor) }
-        state.withLock { $0.deeds.strays += descriptors.count }
+        note { $0.strays += descriptors.count }
     }
 }

@@ -1,11 +1,11 @@
 import Core
-import RootgateClient
+package import RootgateClient
 
 /// A grant that a device was given.
 package struct HeldGrant: Sendable {
     /// The position of the collaboration among those of the population.
-    let collaboration: Int
+    package let collaboration: Int
     /// The device's key, as checks of grants name it.
-    let deviceKey: [UInt8]
-    let grant: AccessGrant
+    package let deviceKey: [UInt8]
+    package let grant: AccessGrant
 }

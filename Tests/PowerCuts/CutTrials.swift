@@ -1,4 +1,5 @@
 import Core
+import DiskImages
 import Foundation
 import RootSets
 import TestSupport
@@ -73,7 +74,7 @@ struct CutTrials: CustomStringConvertible {
 
     private mutating func trial(_ recording: Recording, _ states: [State], isLast: Bool) throws {
         let cut = Int.random(in: 0...recording.events.count, using: &random)
-        let image = DiskImage(recording, cut: cut, ignoresSyncs: ignoresSyncs, &random)
+        let image = DiskImage(recording.before, recording.events[..<cut], ignoresSyncs: ignoresSyncs, &random)
         images += 1
         if image.lost > 0 { withLostWrites += 1 }
         let directory = folder + "/image"

@@ -69,6 +69,20 @@ BUGS = [
         "                (isWritten, last) = (isWritten || isChange, receipt.sequence)\n",
     ),
     Bug(
+        "receipt-before-sync",
+        "A change has its receipt when the system has its bytes, before the disk has.",
+        "Sources/RootSets/StorageEnvironment.swift",
+        "                try check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS), 0o600),",
+        "                try check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS | MDB_NOSYNC), 0o600),",
+    ),
+    Bug(
+        "commit-durable-with-the-next",
+        "The page that makes a commit the newest one is made durable by the next commit.",
+        "Sources/RootSets/StorageEnvironment.swift",
+        "                try check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS), 0o600),",
+        "                try check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS | MDB_NOMETASYNC), 0o600),",
+    ),
+    Bug(
         "stale-directory",
         "A directory of buckets outlives changes, among them removals, that keep the number of buckets.",
         "Sources/RootSets/Applier.swift",

@@ -129,9 +129,10 @@ import Testing
         let decks = try storage.create("decks")
         var random = SeededGenerator(seed: runSeed)
         let answers = Shared<[String]>([])
-        for _ in 0..<40 {
-            let roots = (0..<4000).map { _ in random.digest() }
-            sets.submit(Mutation(.addRoots(decks, roots)), of: .address(UInt32(1))) { _ in
+        // They are made before, so that they come faster than they are applied.
+        let additions = (0..<40).map { _ in Mutation(.addRoots(decks, (0..<4000).map { _ in random.digest() })) }
+        for addition in additions {
+            sets.submit(addition, of: .address(UInt32(1))) { _ in
                 answers.with { $0.append("addition") }
             }
         }

@@ -53,6 +53,9 @@ final class SimulatedWorld: @unchecked Sendable {
     private let start = ContinuousClock.now
     private let random: RandomSource
     private let directory: String
+    private var disk: SimulatedDisk
+    /// What the disk had recorded when the service's process ended.
+    private var frozenAt = 0
     private let workers: Int
     /// Empty when everybody on this machine may do everything.
     private var principals: [SimulatedPrincipal] = []
@@ -70,6 +73,7 @@ final class SimulatedWorld: @unchecked Sendable {
         self.seed = seed
         self.population = population
         self.directory = directory
+        disk = SimulatedDisk(directory: directory, seed: seed)
         dice = Dice(seed, part: 1)
         workers = 1 + dice.below(3)
         random = RandomSource.seeded(seed)
@@ -224,21 +228,25 @@ final class SimulatedWorld: @unchecked Sendable {
 
     /// The service's process ends at this moment. What runs on until its parts are put away reaches nobody.
     private func freeze() {
+        if !isFrozen { frozenAt = disk.moment }
         isFrozen = true
         mustCrash = true
     }
 
+    /// The service's process ends, in half of all cases with the whole machine, and starts again.
     private func crash() throws {
+        freeze()
         mustCrash = false
-        isFrozen = true
         lastFailure = step
         try putAway()
+        if dice.isOne(in: 2) { try disk.cutPower(at: frozenAt) }
         for client in clients {
             guard let link = client.link else { continue }
             // What had left the service may still arrive.
             if dice.isOne(in: 2) || link.isUnread { client.close(abruptly: true) } else { link.endFromService() }
         }
         quietSteps.append(step)
+        try disk.record()
         try startService()
     }
 
@@ -381,6 +389,7 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Runs the service for so many steps, and judges what its clients saw.
     func run(steps: UInt64) throws {
         try startService()
+        try disk.record()
         try begin()
         while step < steps {
             // After few deeds more of what is missing shows: what comes later does not make up for it.

@@ -114,8 +114,8 @@ func unmirroredTests(_ files: [TrackedFile]) -> [Violation] {
     // System libraries have no code of their own, and what tests share is tested by its use.
     let untested: Set<String> = [
         "COpenSSL", "CLibSSL", "CLMDB", "CLinux", "KernelInternals", "KernelEmulation", "ToyCurve",
-        "KernelMutants", "KernelProofs", "SandboxProbe", "StorageProbe", "FailingDisk", "DamageTrials",
-        "PowerCuts", "TestProcess",
+        "KernelMutants", "KernelProofs", "SandboxProbe", "StorageProbe", "FailingDisk", "DiskImages",
+        "DamageTrials", "PowerCuts", "TestProcess",
     ]
     return targets.tested.filter { !targets.sources.contains($0) }
         .map { Violation(manifest.path, "\($0)Tests mirrors no target") }

@@ -1,0 +1,90 @@
+import Collaboration
+import Core
+import Foundation
+import LoadHarness
+import RootSets
+import RootgateClient
+
+/// What devices, apps and the operator do.
+extension SoakCrowd {
+    private static let documents = 4
+    private static let people = 32
+    /// Items of a shelf; more take the places of earlier ones, so the storage keeps its size.
+    private static let links = 64
+
+    private func encryptedClient() throws(ServiceError) -> RootgateClient {
+        guard let encrypted else { throw ServiceError(.internalFault, "the service does not speak TLS") }
+        return try RootgateClient(
+            encrypted.endpoint, configuration: RootgateClient.Configuration(tls: encrypted.options))
+    }
+
+    /// Devices open documents over TLS. Their grants are checked, until sharing stops: then they are revoked.
+    func openDocuments() async throws(ServiceError) {
+        let client = try encryptedClient()
+        defer { client.close() }
+        let shared = try await SharedCollaborations(SoakCrowd.documents, haveParticipants: true, client)
+        var checks: [GrantCheck] = []
+        do throws(ServiceError) {
+            let population = try Population(people: SoakCrowd.people, devices: 1...2, in: shared.identifiers)
+            try await shared.add(population)
+            checks = try await shared.takeGrants(SoakCrowd.people, for: population).map { held in
+                GrantCheck(held.grant, in: shared.identifiers[held.collaboration], deviceKey: held.deviceKey)
+            }
+            for _ in 0..<100 where goesOn {
+                try await check(checks, with: client, are: .valid)
+                try? await Task.sleep(for: .milliseconds(20))
+            }
+        } catch {
+            try? await shared.end()
+            throw error
+        }
+        try await shared.end()
+        try await check(checks, with: client, are: .revoked)
+    }
+
+    private func check(
+        _ checks: [GrantCheck], with client: RootgateClient, are status: GrantStatus
+    ) async throws(ServiceError) {
+        let decisions = try await client.check(checks)
+        if let other = decisions.first(where: { $0.status != status }) {
+            throw ServiceError(.internalFault, "a grant is \(other.status.name) instead of \(status.name)")
+        }
+        note { $0.grants += decisions.count }
+    }
+
+    /// People share links in a conversation. The recipients' apps read the shelves.
+    func fillShelves() async throws(ServiceError) {
+        let client = try encryptedClient()
+        defer { client.close() }
+        let people = (0..<SoakCrowd.people).compactMap { Account("soak-\($0)") }
+        for person in people { _ = try await client.send(SetConsent(of: person, .everything, isAllowed: true)) }
+        var round = 0
+        while goesOn {
+            let (sharer, reader) = (people[round % people.count], people[(round + 1) % people.count])
+            guard let link = URL(string: "https://example.org/\(round % SoakCrowd.links)") else { return }
+            _ = try await client.send(
+                RecordShare(
+                    url: link, title: "Plans", app: "org.example.reader", sharer: Sharer(name: "Ana", account: sharer),
+                    conversation: Conversation(identifier: "soak"), recipients: [ShareRecipient(reader)]))
+            let shelf = try await client.send(ReadShelf(of: reader, for: .app("org.example.reader"), limit: 8))
+            guard !shelf.highlights.isEmpty else {
+                throw ServiceError(.internalFault, "a shelf lacks what was shared")
+            }
+            note { $0.shares += 1 }
+            round += 1
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    /// Makes a backup every ten seconds, which nobody keeps.
+    func backUp() async throws(ServiceError) {
+        while goesOn {
+            let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+            defer { close(nowhere) }
+            let time = UInt64(Date().timeIntervalSince1970 * 1000)
+            _ = try StorageBackup.write(dataDirectory, to: nowhere, time: time, rate: nil, progress: { _ in })
+            note { $0.backups += 1 }
+            for _ in 0..<100 where goesOn { try? await Task.sleep(for: .milliseconds(100)) }
+        }
+    }
+}
