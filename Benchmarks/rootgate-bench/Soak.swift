@@ -60,6 +60,7 @@ struct Soak {
             } while monotonicSeconds() < end
         }
         crowd.stop()
+        try crowd.check()
         return (windows, crowd.deeds)
     }
 

@@ -9,8 +9,8 @@ import RootgateClient
 extension SoakCrowd {
     private static let documents = 4
     private static let people = 32
-    /// Items of a shelf; more take the places of earlier ones, so the storage keeps its size.
-    private static let links = 64
+    /// Links that are shared in turn. A share that is there already is replaced, so the storage keeps its size.
+    private static let links = 65
 
     private func encryptedClient() throws(ServiceError) -> RootgateClient {
         guard let encrypted else { throw ServiceError(.internalFault, "the service does not speak TLS") }
@@ -18,7 +18,8 @@ extension SoakCrowd {
             encrypted.endpoint, configuration: RootgateClient.Configuration(tls: encrypted.options))
     }
 
-    /// Devices open documents over TLS. Their grants are checked, until sharing stops: then they are revoked.
+    /// Devices open documents over TLS. Their grants are checked, until sharing stops: then they are revoked. Documents
+    /// that a restart finds stay shared.
     func openDocuments() async throws(ServiceError) {
         let client = try encryptedClient()
         defer { client.close() }
@@ -67,7 +68,7 @@ extension SoakCrowd {
                     url: link, title: "Plans", app: "org.example.reader", sharer: Sharer(name: "Ana", account: sharer),
                     conversation: Conversation(identifier: "soak"), recipients: [ShareRecipient(reader)]))
             let shelf = try await client.send(ReadShelf(of: reader, for: .app("org.example.reader"), limit: 8))
-            guard !shelf.highlights.isEmpty else {
+            guard shelf.highlights.contains(where: { $0.url == link }) else {
                 throw ServiceError(.internalFault, "a shelf lacks what was shared")
             }
             note { $0.shares += 1 }
@@ -76,15 +77,29 @@ extension SoakCrowd {
         }
     }
 
-    /// Makes a backup every ten seconds, which nobody keeps.
+    /// Makes a backup every ten seconds, which nobody keeps, on a thread of its own.
     func backUp() async throws(ServiceError) {
         while goesOn {
-            let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
-            defer { close(nowhere) }
-            let time = UInt64(Date().timeIntervalSince1970 * 1000)
-            _ = try StorageBackup.write(dataDirectory, to: nowhere, time: time, rate: nil, progress: { _ in })
+            let directory = dataDirectory
+            let result = await withCheckedContinuation { continuation in
+                Thread { continuation.resume(returning: SoakCrowd.backUp(directory)) }.start()
+            }
+            try result.get()
             note { $0.backups += 1 }
             for _ in 0..<100 where goesOn { try? await Task.sleep(for: .milliseconds(100)) }
+        }
+    }
+
+    private static func backUp(_ directory: String) -> Result<Void, ServiceError> {
+        let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        guard nowhere >= 0 else { return .failure(ServiceError(.internalFault, "/dev/null can't be opened")) }
+        defer { close(nowhere) }
+        let time = UInt64(Date().timeIntervalSince1970 * 1000)
+        do throws(ServiceError) {
+            _ = try StorageBackup.write(directory, to: nowhere, time: time, rate: nil, progress: { _ in })
+            return .success(())
+        } catch {
+            return .failure(error)
         }
     }
 }

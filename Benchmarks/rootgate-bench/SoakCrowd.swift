@@ -47,8 +47,10 @@ final class SoakCrowd: Sendable {
     let dataDirectory: String
     private let state = Lock(State())
     private let isStopped = Atomic<Bool>(false)
-    /// Restarts so far; odd while the service is down.
-    private let restarts = Atomic<Int>(0)
+    /// Until when what fails is excused, in seconds of the monotonic clock: connections of before a restart are found
+    /// to be lost only when they are used.
+    private let excusedUntil = Lock(0.0)
+    private static let excusedSeconds = 5.0
     private let ended = Lock<[Task<Void, Never>]>([])
 
     init(_ service: BenchService) {
@@ -76,8 +78,8 @@ final class SoakCrowd: Sendable {
 
     /// Calls `body`, which restarts the service. What fails meanwhile is excused.
     func excusing(_ body: () throws -> Void) rethrows {
-        restarts.add(1, ordering: .acquiringAndReleasing)
-        defer { restarts.add(1, ordering: .acquiringAndReleasing) }
+        excusedUntil.withLock { $0 = .infinity }
+        defer { excusedUntil.withLock { $0 = monotonicSeconds() + SoakCrowd.excusedSeconds } }
         try body()
     }
 
@@ -87,13 +89,11 @@ final class SoakCrowd: Sendable {
 
     private func repeatUntilStopped(_ part: Part) async {
         while goesOn {
-            let before = restarts.load(ordering: .acquiring)
             do throws(ServiceError) {
                 try await perform(part)
             } catch {
-                let isExcused = before % 2 == 1 || restarts.load(ordering: .acquiring) != before
+                let isExcused = monotonicSeconds() < excusedUntil.withLock { $0 }
                 if !isExcused { state.withLock { $0.failure = $0.failure ?? error } }
-                // Connections of before the restart are found to be lost only when they are used.
                 try? await Task.sleep(for: .milliseconds(100))
             }
         }

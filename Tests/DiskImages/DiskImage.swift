@@ -10,10 +10,10 @@ package struct DiskImage {
     /// How many writes were neither durable nor whole on the disk.
     package private(set) var lost = 0
 
-    /// `before`: the files' contents when the recording began. `events`: what was recorded until the power was cut.
-    /// `ignoresSyncs`: a disk that says that it is done when it is not.
+    /// `before`: the files' contents when the recording began. `events`: what was recorded from then until the power
+    /// was cut. `ignoresSyncs`: a disk that says that it is done when it is not.
     package init(
-        _ before: [[UInt8]], _ events: ArraySlice<recorded_event>, ignoresSyncs: Bool,
+        _ before: [[UInt8]], _ events: [recorded_event], ignoresSyncs: Bool,
         _ random: inout some RandomNumberGenerator
     ) {
         files = before
@@ -22,7 +22,7 @@ package struct DiskImage {
 
     /// Changes one of the files into what may be left of it.
     private mutating func leave(
-        _ file: Int, _ events: ArraySlice<recorded_event>, ignoresSyncs: Bool,
+        _ file: Int, _ events: [recorded_event], ignoresSyncs: Bool,
         _ random: inout some RandomNumberGenerator
     ) {
         var isDurable = Set<Int>()
@@ -71,6 +71,6 @@ package struct DiskImage {
 
     private mutating func lengthen(_ file: Int, to count: Int) {
         let missing = count - files[file].count
-        if missing > 0 { files[file] += repeatElement(0, count: missing) }
+        if missing > 0 { files[file] += [UInt8](repeating: 0, count: missing) }
     }
 }

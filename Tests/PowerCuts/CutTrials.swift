@@ -74,7 +74,7 @@ struct CutTrials: CustomStringConvertible {
 
     private mutating func trial(_ recording: Recording, _ states: [State], isLast: Bool) throws {
         let cut = Int.random(in: 0...recording.events.count, using: &random)
-        let image = DiskImage(recording.before, recording.events[..<cut], ignoresSyncs: ignoresSyncs, &random)
+        let image = DiskImage(recording.before, Array(recording.events[..<cut]), ignoresSyncs: ignoresSyncs, &random)
         images += 1
         if image.lost > 0 { withLostWrites += 1 }
         let directory = folder + "/image"

@@ -20,7 +20,7 @@ final class BackupScene {
     private(set) var model = RootModel()
     var steps: Steps
 
-    /// Applies `count` random mutations, and when there are any, further ones until there are a root and a record.
+    /// Applies `count` random mutations and, unless that is 0, further ones until there are a root and a record.
     init(mutations count: Int, seed: UInt64 = runSeed) throws {
         steps = try Steps(seed: seed)
         try reopen()

@@ -5,7 +5,8 @@ import Foundation
 /// The disk below the service's data. A power cut takes away what the service has not made durable.
 struct SimulatedDisk {
     private let paths: [String]
-    /// The files' contents when the recording began, which count as durable.
+    /// The files' contents when the recording began, all of which is durable. A process that ends without a power cut
+    /// ends no recording: the system still has what it has written.
     private var before: [[UInt8]] = []
     private var dice: Dice
 
@@ -26,7 +27,7 @@ struct SimulatedDisk {
     /// Leaves in the files what a disk may hold when the power is cut at that moment. The service must have ended.
     mutating func cutPower(at moment: Int) throws {
         let events = (0..<moment).map { failing_disk_event($0) }
-        let image = DiskImage(before, events[...], ignoresSyncs: false, &dice)
+        let image = DiskImage(before, events, ignoresSyncs: false, &dice)
         for (path, bytes) in zip(paths, image.files) { try Data(bytes).write(to: URL(fileURLWithPath: path)) }
     }
 }

@@ -42,7 +42,7 @@ final class SimulatedWorld: @unchecked Sendable {
     private var nextLink = 0
     private var microseconds = 0
     private var mustCrash = false
-    private var hasFaults = true
+    private var hasFaults = false
     private var failingCommits = 0
     /// Commits that have found no space since the last one that succeeded.
     private var spaceFailures = 0
@@ -54,8 +54,10 @@ final class SimulatedWorld: @unchecked Sendable {
     private let random: RandomSource
     private let directory: String
     private var disk: SimulatedDisk
-    /// What the disk had recorded when the service's process ended.
-    private var frozenAt = 0
+    /// What the disk had recorded when the service's process ended, and when the newest commit began.
+    private var (frozenAt, commitBegan) = (0, 0)
+    /// The last sequence of a commit within which the power was cut: nobody knows yet whether the disk has it.
+    private var brokenCommit: UInt64?
     private let workers: Int
     /// Empty when everybody on this machine may do everything.
     private var principals: [SimulatedPrincipal] = []
@@ -217,18 +219,26 @@ final class SimulatedWorld: @unchecked Sendable {
             freeze()
             return EIO
         }
+        commitBegan = disk.moment
         return 0
     }
 
     private func didCommit(_ sequence: UInt64) {
         spaceFailures = 0
+        if hasFaults, dice.isOne(in: 120) {
+            // The power was cut within the commit.
+            brokenCommit = sequence
+            freeze(at: commitBegan + dice.below(disk.moment - commitBegan + 1))
+            return
+        }
         model.committed(sequence, at: step)
         if hasFaults, dice.isOne(in: 120) { freeze() }
     }
 
-    /// The service's process ends at this moment. What runs on until its parts are put away reaches nobody.
-    private func freeze() {
-        if !isFrozen { frozenAt = disk.moment }
+    /// The service's process ends at this moment, or has ended when the disk had recorded less. What runs on until its
+    /// parts are put away reaches nobody.
+    private func freeze(at moment: Int? = nil) {
+        if !isFrozen { frozenAt = moment ?? disk.moment }
         isFrozen = true
         mustCrash = true
     }
@@ -239,15 +249,25 @@ final class SimulatedWorld: @unchecked Sendable {
         mustCrash = false
         lastFailure = step
         try putAway()
-        if dice.isOne(in: 2) { try disk.cutPower(at: frozenAt) }
+        if brokenCommit != nil || dice.isOne(in: 2) {
+            try disk.cutPower(at: frozenAt)
+            try disk.record()
+        }
         for client in clients {
             guard let link = client.link else { continue }
             // What had left the service may still arrive.
             if dice.isOne(in: 2) || link.isUnread { client.close(abruptly: true) } else { link.endFromService() }
         }
         quietSteps.append(step)
-        try disk.record()
         try startService()
+        guard let sequence = brokenCommit else { return }
+        brokenCommit = nil
+        if try lastSequence() >= sequence { model.committed(sequence, at: step) }
+    }
+
+    private func lastSequence() throws -> UInt64 {
+        guard let service else { throw Violation("there is no service") }
+        return try service.resources.rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
     }
 
     /// Lets go of all parts of the service, so that its files can be opened again. It finds that its connections have
