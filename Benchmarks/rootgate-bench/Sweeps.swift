@@ -83,10 +83,11 @@ let allSweeps = [
             A service in a process of its own. \(grouped(Soak.proofsPerSecond)) requests of one proof a second by \
             known keys, a tenth of them forgeries, over connections that are new every five seconds. Meanwhile clients \
             change root hashes, follow the change log, share documents, post notices to live followers, stop sharing, \
-            and open connections that send nothing, a part of a frame, or what is no frame. Over TLS devices open \
-            documents, their grants are checked, and shelves are filled and read. A backup is made every ten seconds. \
-            In the middle the service is restarted. Slopes are medians of the rises between each two windows before \
-            the restart, and after it, without the first fifth of each.
+            and open connections that send nothing, a part of a frame, or what is no frame.
+
+            Over TLS devices open documents, their grants are checked, and shelves are filled and read. A backup is \
+            made every ten seconds. In the middle the service is restarted. Slopes are medians of the rises between \
+            each two windows before the restart, and after it, without the first fifth of each.
             """, seconds: 60,
         run: overTime),
     Sweep(
