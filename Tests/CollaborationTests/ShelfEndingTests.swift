@@ -62,6 +62,19 @@ struct ShelfEndingTests {
         #expect(after[0] > before[0] && after[1] == before[1])
     }
 
+    @Test("Sharing ends when the storage is full, also when the link is on a shelf")
+    func fullStorage() throws {
+        try world.send(request(deckLink))
+        #expect(try world.edit(StopSharing(deck))?.needsSpace == false)
+        let abandon = AbandonCollaboration(owner: try account("ana"), localIdentifier: .init(rawValue: "deck"))
+        #expect(try world.edit(abandon)?.needsSpace == false)
+        // And so is consent taken back, with and without a share.
+        #expect(try world.edit(SetConsent(of: bo, .everything, isAllowed: false))?.needsSpace == false)
+        let cy = try account("cy")
+        try world.send(SetConsent(of: cy, .everything, isAllowed: true))
+        #expect(try world.edit(SetConsent(of: cy, .everything, isAllowed: false))?.needsSpace == false)
+    }
+
     @Test("A link that people take for the collaboration's leaves the shelf with it, however it is written")
     func spellings() throws {
         let path = "c/\(deck)"

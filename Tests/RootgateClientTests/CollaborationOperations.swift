@@ -913,9 +913,11 @@ extension SetConsent: ModelledRequest {
             (shelf.everything, shelf.apps, shelf.conversations)
                 != (before.everything, before.apps, before.conversations)
         else { return model.remember() }
-        shelf.version = model.commit()
+        let sequence = model.commit()
+        // Without one, only consent that is given begins a shelf.
+        if before.version > 0 || isAllowed.value == true { shelf.version = sequence }
         model.shelves[account] = shelf
-        return ChangeReceipt(sequence: shelf.version, changed: 1)
+        return ChangeReceipt(sequence: sequence, changed: 1)
     }
 }
 

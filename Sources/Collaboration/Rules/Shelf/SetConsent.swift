@@ -49,10 +49,14 @@ public struct SetConsent: RuledRequest {
             return answer == false ? .noted(nil, [check]) : .remembered(nil, [check])
         }
         var edit = Edit()
-        edit.records = [
-            try .json(RecordKeys.consent(account), consent, expecting: expectation),
-            RecordEdit(RecordKeys.shelf(account), value: []),
-        ]
+        edit.records = [try .json(RecordKeys.consent(account), consent, expecting: expectation)]
+        // Consent is taken back on a full disk, too: replacing a record needs no space. Every share writes this one, so
+        // without it the shelf is empty.
+        let hasShelf = try records.record(RecordKeys.shelf(account)) != nil
+        if hasShelf || answer == true {
+            edit.records.append(
+                RecordEdit(RecordKeys.shelf(account), value: [], expecting: hasShelf ? .present : .anything))
+        }
         return .change(edit, topics: [.shelf(account)], count: 1)
     }
 }

@@ -49,7 +49,8 @@ extension Decision<ChangeReceipt> {
 }
 
 extension Edit {
-    /// Marks the shelves as changed that have the link of a collaboration that ends.
+    /// Marks the shelves as changed that have the link of a collaboration that ends. That replaces records, which needs
+    /// no space: so sharing ends on a full disk.
     fileprivate mutating func tellShelves(
         of collaboration: CollaborationIdentifier, _ reader: borrowing some RecordReader & ~Copyable,
         _ topics: inout [Topic]
@@ -61,8 +62,9 @@ extension Edit {
             guard let account = Account(String(decoding: shelf.key.dropFirst(prefix.count), as: UTF8.self)) else {
                 continue
             }
-            records.append(RecordEdit(RecordKeys.shelf(account), value: [], expecting: .anything))
             topics.append(.shelf(account))
+            guard try reader.record(RecordKeys.shelf(account)) != nil else { continue }
+            records.append(RecordEdit(RecordKeys.shelf(account), value: [], expecting: .present))
         }
     }
 }
