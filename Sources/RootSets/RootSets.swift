@@ -127,6 +127,9 @@ package final class RootSets: Sendable {
     /// How often everything that is stored was checked, for tests.
     var checkCount: Int { storageCheck.walkCount }
 
+    /// Whether a check goes on now, for tests.
+    var isBeingChecked: Bool { storageCheck.isWalking }
+
     /// Ends the check of the start, so that nobody waits for it any more. What it has not come to can't be read, and
     /// mutations that wait for it fail.
     package func stopCheck() { storageCheck.stop() }

@@ -39,6 +39,7 @@ final class StorageCheck: Sendable {
     /// How long after a hurried check that was given up the next one begins.
     private static let hurriedPause = Duration.seconds(10)
     private let state: Lock<State>
+    private let walker = ThreadConfinement()
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 
@@ -56,7 +57,9 @@ final class StorageCheck: Sendable {
             state.isStarted = true
         }
         let thread = Thread { [self] in
+            walker.bind()
             while walkNext() {}
+            walker.unbind()
             // One that came too late is not checked, and nobody waits for it.
             state.withLock { $0.next.take() }?.trust.endCheck()
             ended.signal()
@@ -77,8 +80,10 @@ final class StorageCheck: Sendable {
         wake.signal()
     }
 
-    /// Walks over everything again as soon as possible: something was damaged after the check of the start.
+    /// Walks over everything again as soon as possible: something was damaged after the check of the start, or behind a
+    /// walk that goes on. What a walk has found need not be looked for again: then the call does nothing.
     func hurry() {
+        guard !walker.isCurrent else { return }
         state.withLock { $0.isHurried = true }
         wake.signal()
     }
@@ -111,6 +116,7 @@ final class StorageCheck: Sendable {
         }
         if let environment = task.environment {
             var ending = Ending.done
+            let wasDamaged = environment.health.level != .intact
             let start = ContinuousClock.now
             if task.isNew {
                 walk(environment)
@@ -128,8 +134,10 @@ final class StorageCheck: Sendable {
                 case .failed: state.pause = interval.least
                 }
                 if isDamaged { state.pause = interval.most }
-                // What this walk has found need not be looked for again.
-                if ending == .done { state.isHurried = false }
+                // One that was hurried while this walk went on may be about what it had left.
+                if ending == .done, task.isHurried { state.isHurried = false }
+                // This one has found damage and was given up, so there may be more.
+                if ending != .done, isDamaged, !wasDamaged { state.isHurried = true }
             }
             if ending == .done { walks.add(1, ordering: .releasing) }
         }
@@ -138,6 +146,9 @@ final class StorageCheck: Sendable {
 
     /// How many walks have ended, for tests.
     var walkCount: Int { walks.load(ordering: .acquiring) }
+
+    /// Whether one goes on, for tests.
+    var isWalking: Bool { state.withLock { $0.current != nil } }
 
     private func walk(_ environment: StorageEnvironment) {
         let (health, trust) = (environment.health, environment.trust)

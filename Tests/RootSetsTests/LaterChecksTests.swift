@@ -253,6 +253,34 @@ struct LaterChecksTests {
         #expect(storage.answers().refused > 0)
     }
 
+    @Test("Damage that a request meets while everything is checked makes it be checked once more")
+    func hurryBehindWalk() throws {
+        let scratch = ScratchDirectory()
+        var surroundings = StorageSurroundings()
+        surroundings.checkInterval = late
+        let configuration = RootSets.Configuration(directory: scratch.path + "/data", reserveBytes: 1 << 20)
+        do {
+            let sets = try RootSets(configuration)
+            defer { sets.close() }
+            var random = SeededGenerator(seed: runSeed)
+            try sets.apply(Mutation(.createCollaboration(try name("crowd"), .challenge)))
+            for _ in 0..<4 {
+                let roots = (0..<20_000).map { _ in random.digest() }
+                try sets.apply(Mutation(.addRoots(try name("crowd"), roots)))
+            }
+        }
+        for _ in 0..<50 {
+            let sets = try RootSets(configuration, surroundings: surroundings)
+            defer { sets.close() }
+            while !sets.isBeingChecked, !sets.health.isChecked {}
+            sets.health.report(.damaged, "a request has met damage")
+            guard !sets.health.isChecked else { continue }
+            #expect(becomesTrue { sets.checkCount == 2 })
+            return
+        }
+        Issue.record("the check of the start was always over")
+    }
+
     @Test("A storage that is closed while it is checked again ends the check")
     func closing() throws {
         for _ in 0..<5 {

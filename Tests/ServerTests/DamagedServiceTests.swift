@@ -1,4 +1,6 @@
+import Collaboration
 import Core
+import Identity
 @testable import RootSets
 import RootgateClient
 import ServiceTestSupport
@@ -69,5 +71,23 @@ struct DamagedServiceTests {
         }
         #expect(codes == [.storageDamaged, .storageDamaged])
         #expect(try await figure("collaborations") == 1)
+    }
+
+    @Test("Who has not joined yet gets in while the storage is damaged")
+    func joining() async throws {
+        let service = try TestService { $0.linkBase = "https://decks.example/c" }
+        let client = try service.client()
+        let metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
+        let deck = try await client.send(
+            PrepareCollaboration(owner: try #require(Account("olga")), metadata: metadata)
+        ).collaborationIdentifier
+        let person = try Person(deviceCount: 1).identity(in: deck)
+        _ = try await client.send(
+            AddParticipants([NewParticipant(PersonIdentity(rootHash: person.rootHash))], to: deck))
+        let challenge = try await client.challenges(1).challenges[0]
+        let health = service.service.resources.rootSets.health
+        #expect(becomesTrue { health.isChecked })
+        health.report(.damaged, "as a test says")
+        #expect(try await client.open(try person.proof(ofDevice: 0, signing: challenge), in: deck).grant != nil)
     }
 }

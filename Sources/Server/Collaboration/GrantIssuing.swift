@@ -97,11 +97,12 @@ extension CollaborationLayer {
         guard !grants.joinings.isEmpty else { return answer(issuing, grants, roots) }
         issuing.pending.begin(.committing)
         note(Array(grants.joinings.values), issuing.pending) { [self] failure in
+            let isDamaged = failure?.code == .storageDamaged && !resources.rootSets.health.hasFailed
             switch failure?.code {
-            case nil, .storageFull, .busy:
-                // When the storage is full or has too many changes to make, the joining is not recorded, but the device
-                // gets its grant. A worker answers, because the answer may be long and there is one writer; a full pool
-                // leaves it to the writer.
+            case _ where isDamaged, nil, .storageFull, .busy:
+                // When the storage is full or damaged, or has too many changes to make, the joining is not recorded,
+                // but the device gets its grant: what decides that was whole. A worker answers, because the answer may
+                // be long and there is one writer; a full pool leaves it to the writer.
                 let isTaken = pool.submit(from: issuing.pending.source) { self.answer(issuing, grants, roots) }
                 if !isTaken { answer(issuing, grants, roots) }
             case .staleEdit where issuing.countStaleDecision() < Limits.decisionsPerRequestMax:
