@@ -38,6 +38,8 @@ public enum Limits {
     public static let collaborationsPerRequestMax = 4096
     /// Roots in one add, remove or test request.
     public static let rootsPerRequestMax = 32_768
+    /// Root hashes of one collaboration that have the same first eight bytes. Digests hardly ever do.
+    public static let rootsPerPrefixMax = 32
     /// Roots in one page of a listing.
     public static let rootsPerPageMax = 4096
     /// Collaborations in one page of a listing.
@@ -442,6 +444,10 @@ public enum Limits {
     /// limit.
     public static let threadsBesideWorkersMax = 18
     public static let stackBytesMax = 8 << 20
+    /// Pages that a commit writes at most, as estimated, unless it has a single mutation. For each root hash of the
+    /// longest request these are two leaves and a branch. LMDB holds them in memory, also for the commits to come.
+    public static let pagesPerCommitMax = 3 * rootsPerRequestMax
+    public static let pageBytes = 4096
     /// Seconds between two lines of the log that say that the storage or its disk is full.
     public static let fullnessSeconds: UInt64 = 60
     /// Records of the change log that a commit removes so that other mutations find room: at first for a removal, which

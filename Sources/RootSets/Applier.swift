@@ -109,7 +109,9 @@ struct Applier {
         case .addRoots(let identifier, let roots):
             guard let present = try set(of: identifier) else { return .failure(unknown(identifier)) }
             if let lack { return .failure(lack) }
-            changed = try edit(identifier, present, roots.sorted(), adding: true)
+            let roots = roots.sorted()
+            if let refusal = try refusal(ofAdding: roots, to: identifier, present) { return .failure(refusal) }
+            changed = try edit(identifier, present, roots, adding: true)
             totals.roots += changed
         case .removeRoots(let identifier, let roots):
             guard let present = try set(of: identifier) else { return .failure(unknown(identifier)) }
@@ -134,6 +136,9 @@ struct Applier {
         guard let identifier = edit.collaboration else { return .success(0) }
         var changed: UInt64 = 0
         var present = try set(of: identifier)
+        if let refusal = try refusal(ofAdding: edit.addedRoots.sorted(), to: identifier, present) {
+            return .failure(refusal)
+        }
         if let policy = edit.creation {
             if let present, present.policy != policy { return .failure(Applier.exists(identifier)) }
             if present == nil {
@@ -388,10 +393,24 @@ struct Applier {
                 try transaction.delete(environment.packed, withUnsafeBytes(of: bound) { Array($0) })
             } else if value.count > PackedBucket.byteCountMax {
                 try spread(changed, bound: bound)
-            } else {
+            } else if value.count >= bucket.bytes.count {
+                try putPacked(bound: bound, value)
+            } else if try !merge(changed, bound: bound) {
                 try putPacked(bound: bound, value)
             }
         }
+    }
+
+    /// Writes a bucket that has become smaller and one of its neighbours as one bucket. Returns false, and writes
+    /// nothing, unless both together fill at most three quarters of a page: a fuller one would soon be split again.
+    private func merge(_ shrunk: PackedBucket, bound: UInt64) throws(StorageFailure) -> Bool {
+        let bytesMax = PackedBucket.byteCountMax * 3 / 4
+        let left = bytesMax - shrunk.bytes.count
+        if bound < .max, let after = try packedBucket(atOrAfter: bound + 1), after.bucket.bytes.count <= left {
+            return try write([(bound, shrunk), after], pages: 1, bytesMax: bytesMax)
+        }
+        guard let before = try packedBucket(before: bound), before.bucket.bytes.count <= left else { return false }
+        return try write([before, (bound, shrunk)], pages: 1, bytesMax: bytesMax)
     }
 
     /// Finds the place for a new record. Records are in the order of their hashes, and records with equal hashes in the
@@ -570,6 +589,39 @@ struct Applier {
         return changed
     }
 
+    /// The error that refuses to add roots (ascending), or `nil`. Roots with the same first eight bytes stay in one
+    /// bucket, which would grow with them.
+    ///
+    /// `present`: the collaboration before; `nil` when there is none.
+    private func refusal(
+        ofAdding roots: [Digest], to identifier: CollaborationIdentifier, _ present: CopiedSet?
+    ) throws(StorageFailure) -> ServiceError? {
+        guard UInt64(present?.rootCount ?? 0) + UInt64(roots.count) <= UInt32.max else {
+            return ServiceError(.limitExceeded, detail: .max, "a collaboration has too many root hashes")
+        }
+        var next = roots.startIndex
+        var read: Bucket?
+        while next < roots.endIndex {
+            let prefix = roots[next].prefix
+            let end = roots[next...].firstIndex { $0.prefix != prefix } ?? roots.endIndex
+            defer { next = end }
+            if let present, present.roots == nil, read.map({ $0.bound.map { $0 < prefix } ?? false }) ?? true {
+                read = try bucket(of: identifier, atOrAfter: boundedKey(identifier, prefix))
+            }
+            let others = read?.roots ?? present?.roots ?? []
+            let count = others.reduce(0) { $1.prefix == prefix ? $0 + 1 : $0 }
+            guard count + end - next > Limits.rootsPerPrefixMax else { continue }
+            // Some of them may be there already, or be given twice.
+            guard merge(others.filter { $0.prefix == prefix }, roots[next..<end]).count <= Limits.rootsPerPrefixMax
+            else {
+                return ServiceError(
+                    .limitExceeded, detail: UInt32(Limits.rootsPerPrefixMax),
+                    "too many root hashes of a collaboration have the same first eight bytes")
+            }
+        }
+        return nil
+    }
+
     private mutating func editBuckets(
         of identifier: CollaborationIdentifier, _ roots: [Digest], adding: Bool
     ) throws(StorageFailure) -> UInt64 {
@@ -624,7 +676,7 @@ struct Applier {
     }
 
     /// Finds the position nearest to `middle` at which a bound can stand, because the root there has another prefix
-    /// than the root before. Returns `nil` when all prefixes are equal; then the bucket grows.
+    /// than the root before. Returns `nil` when all prefixes are equal, which `Limits.rootsPerPrefixMax` rules out.
     private func boundary(in roots: ArraySlice<Digest>, near middle: Int) -> Int? {
         for distance in 0..<roots.count {
             for position in [middle + distance, middle - distance]

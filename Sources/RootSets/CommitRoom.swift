@@ -7,11 +7,14 @@ struct CommitRoom {
         case passes
         /// The mutation is an addition for which there is no room.
         case lacks(Lack)
-        /// There is no room for the mutation besides those before it. There may be some in the next commit.
+        /// There is no room for the mutation besides those before it, in the file or in memory. There may be some in
+        /// the next commit.
         case waits
     }
 
     private let environment: StorageEnvironment
+    /// How many pages a commit of more than one mutation writes at most.
+    private let pagesMax: Int
     private var room: StorageRoom
     /// The need of the commit itself, and that of the mutation that was judged last.
     private let ofCommit: PageNeed
@@ -19,8 +22,11 @@ struct CommitRoom {
     /// Counted when an addition needs them: reading the whole list of free pages takes long.
     private var runs: FreeRuns?
 
-    init(_ environment: StorageEnvironment, reserveBytes: Int, logBytes: Int) throws(StorageFailure) {
+    init(
+        _ environment: StorageEnvironment, reserveBytes: Int, logBytes: Int, pagesMax: Int = Limits.pagesPerCommitMax
+    ) throws(StorageFailure) {
         self.environment = environment
+        self.pagesMax = pagesMax
         room = try environment.room(reserveBytes: reserveBytes, logBytes: logBytes)
         ofCommit = PageNeed.ofCommit(room.trees, mutations: 1)
         room.take(ofCommit)
@@ -36,6 +42,8 @@ struct CommitRoom {
         last = PageNeed()
         let need = need(of: change)
         try environment.prepare(&room, for: need)
+        // LMDB holds the pages in memory until they are committed.
+        if !isAlone, room.pages(with: need) > pagesMax { return .waits }
         if try fits(change, need) {
             take(need)
             return .passes

@@ -598,7 +598,8 @@ final class StorageEnvironment: @unchecked Sendable {
         }
         return StorageRoom(
             used: information.me_last_pgno + 1, recent: recent, capacity: bytesMax / pageBytes,
-            reserve: reserveBytes / pageBytes, logMax: logBytes / pageBytes, trees: present)
+            reserve: max(reserveBytes / pageBytes, StorageRoom.freeListPages(of: present.all)),
+            logMax: logBytes / pageBytes, trees: present)
     }
 
     /// Who reads the oldest snapshot in another process; `nil` when nobody does. This process reads no snapshot for

@@ -29,6 +29,10 @@ struct StorageRoom {
     var isDiskFull = false
     var trees: StorageTrees
 
+    /// How many neighbouring pages the commit takes that makes so many others free: LMDB lists them in one value, in
+    /// eight bytes each.
+    static func freeListPages(of count: Int) -> Int { count / 512 + 1 }
+
     /// Pages that are free inside of the file, now or after the next commit.
     private var free: Int { max(0, used - trees.all - held) }
 
@@ -54,6 +58,12 @@ struct StorageRoom {
     func mayReachReserve(_ need: PageNeed) -> Bool {
         let sum = taken + need
         return used + min(sum.copied, trees.all) + sum.fresh + sum.run > capacity - reserve
+    }
+
+    /// How many pages the commit writes at most when one more mutation with this need is in it.
+    func pages(with need: PageNeed) -> Int {
+        let sum = taken + need
+        return min(sum.copied, trees.all) + sum.fresh + sum.run
     }
 
     mutating func giveBack(_ need: PageNeed) { taken = taken - need }

@@ -32,7 +32,8 @@ struct MemoryNeed: Equatable {
         let ofVisitors = pages * Limits.visitorsBytesMax
         memory =
             max(configuration.requestBytesMax, Limits.requestMemoryBytesMin) + ofStorage + ofWorkers + ofVisitors
-            + 2 * Limits.mutationBytesPerCommitMax + configuration.replayBytesMax
+            + 2 * Limits.mutationBytesPerCommitMax + min(map, Limits.pagesPerCommitMax * Limits.pageBytes)
+            + configuration.replayBytesMax
             + configuration.noncesMax * Limits.nonceBytes + configuration.knownKeyBytesMax
             + configuration.sampledProofs * Limits.sampledProofBytesMax + Limits.programBytes
         let threads = max(1, configuration.workers) + Limits.threadsBesideWorkersMax

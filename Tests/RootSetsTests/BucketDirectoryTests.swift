@@ -18,8 +18,10 @@ struct BucketDirectoryTests {
         names = try (0..<120).map { try name("collaboration \($0)") }
         absent = try (0..<40).map { try name("nobody \($0)") }
         var universe: [Digest] = [.zero, Digest([UInt8](repeating: 0xff, count: 32)) ?? .zero]
-        // More than a bucket of roots that share their first eight bytes, and roots from all over.
-        for _ in 0..<100 { universe.append(Digest([7, 7, 7, 7, 7, 7, 7, 7] + random.bytes(24)) ?? .zero) }
+        // As many roots as may share their first eight bytes, and roots from all over.
+        for _ in 0..<Limits.rootsPerPrefixMax {
+            universe.append(Digest([7, 7, 7, 7, 7, 7, 7, 7] + random.bytes(24)) ?? .zero)
+        }
         for _ in 0..<1500 { universe.append(random.digest()) }
         self.universe = universe
     }

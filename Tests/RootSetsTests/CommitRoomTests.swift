@@ -65,6 +65,22 @@ struct CommitRoomTests {
         #expect((2...6).contains(count), "\(count)")
     }
 
+    @Test("A mutation waits when it would write too many pages besides those before it, a removal, too")
+    func pages() throws {
+        let name = try #require(CollaborationIdentifier("decks"))
+        for change in [Change.addRoots(name, roots(100)), .removeRoots(name, roots(100))] {
+            var room = try CommitRoom(environment, reserveBytes: 0, logBytes: 0, pagesMax: 40)
+            #expect(try judge(&room, change, isAlone: true) == "passes")
+            var count = 1
+            while try judge(&room, change, isAlone: false) == "passes" { count += 1 }
+            #expect((2...20).contains(count), "\(count)")
+            #expect(try judge(&room, change, isAlone: false) == "waits")
+            // Alone even one that is too large passes.
+            room = try CommitRoom(environment, reserveBytes: 0, logBytes: 0, pagesMax: 1)
+            #expect(try judge(&room, change, isAlone: true) == "passes")
+        }
+    }
+
     @Test("A removal waits when the others leave no pages for it, and is never refused")
     func removals() throws {
         let name = try #require(CollaborationIdentifier("decks"))

@@ -16,9 +16,12 @@ struct Steps {
         names = try ["a", "a!", "aa", "\u{fc}", String(repeating: "x", count: 127), String(repeating: "x", count: 128)]
             .map { try name($0) }
         var universe: [Digest] = [.zero, Digest([UInt8](repeating: 0xff, count: 32)) ?? .zero]
-        // Groups of more roots than a bucket holds that share their first eight bytes: at both ends and in the middle.
+        // As many roots as may share their first eight bytes: at both ends and in the middle. Those at the ends are the
+        // same with every seed, because several steps may be made in the same sets.
+        var same = SeededGenerator(seed: 1)
         for prefix in [[UInt8](repeating: 0, count: 8), [UInt8](repeating: 0xff, count: 8), random.bytes(8)] {
-            for _ in 0..<100 { universe.append(Digest(prefix + random.bytes(24)) ?? .zero) }
+            let count = Limits.rootsPerPrefixMax - 1
+            for _ in 0..<count { universe.append(Digest(prefix + same.bytes(24)) ?? .zero) }
         }
         // Neighbours that differ from the prefix's last byte on, and roots of any value.
         for _ in 0..<200 { universe.append(Digest([9, 9, 9, 9, 9, 9, 9] + random.bytes(25)) ?? .zero) }

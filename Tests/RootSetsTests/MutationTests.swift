@@ -50,6 +50,43 @@ struct MutationTests {
         #expect(receipts.value.allSatisfy { $0.sequence == 1 && $0.changed == 1 })
     }
 
+    @Test("Root hashes with the same first eight bytes have a limit, and whoever removes some can add others")
+    func crowdedPrefixes() throws {
+        let storage = try Storage()
+        var random = SeededGenerator(seed: runSeed)
+        let prefix = random.bytes(8)
+        let crowd = (0...Limits.rootsPerPrefixMax).map { _ in Digest(prefix + random.bytes(24)) ?? .zero }
+        let most = Array(crowd.dropLast())
+        let last = try #require(crowd.last)
+        for (text, others) in [("few", 3), ("many", 500)] {
+            let decks = try storage.create(text)
+            let more = (0..<others).map { _ in random.digest() }
+            func code(_ roots: [Digest]) throws -> ServiceError.Code? {
+                do {
+                    _ = try storage.sets.apply(Mutation(.addRoots(decks, roots)))
+                    return nil
+                } catch let error as ServiceError {
+                    #expect(error.detail == UInt32(Limits.rootsPerPrefixMax))
+                    return error.code
+                }
+            }
+            #expect(try code(more + crowd) == .limitExceeded)
+            #expect(try storage.sets.summary(of: decks)?.rootCount == 0, "a refusal has written something")
+            #expect(try code(more + most) == nil)
+            #expect(try code([last]) == .limitExceeded)
+            #expect(try code(more + [last]) == .limitExceeded)
+            var edit = Edit(decks)
+            (edit.addedRoots, edit.records) = ([last], [RecordEdit([1], value: [])])
+            #expect(throws: ServiceError.self) { try storage.sets.apply(Mutation(.edit(edit))) }
+            // What is there already is no addition, and another prefix is not touched.
+            #expect(try code(Array(most.prefix(5)) + [random.digest()]) == nil)
+            #expect(try storage.sets.apply(Mutation(.removeRoots(decks, [most[7]]))).changed == 1)
+            #expect(try code([last]) == nil)
+            #expect(try storage.sets.summary(of: decks)?.rootCount == UInt64(others + most.count + 1))
+            #expect(try storage.sets.apply(Mutation(.dropCollaboration(decks))).changed == 1)
+        }
+    }
+
     @Test("A mutation identifier used again with other content is refused")
     func conflict() throws {
         let storage = try Storage()

@@ -81,6 +81,33 @@ struct PackedBucketTests {
         #expect(average > 0.72, "seed \(runSeed): buckets are filled to \(average)")
     }
 
+    @Test("Collaborations that are dropped in random order give their pages back, and those that stay are whole")
+    func dropping() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let storage = try Storage()
+        let names = try (0..<2000).map { try name("collaboration-\($0)") }
+        try apply(names.map { Mutation(.createCollaboration($0, .challenge)) }, to: storage)
+        let pairs = names.flatMap { name in (0..<5).map { _ in (name, random.digest()) } }
+        try apply(pairs.map { Mutation(.addRoots($0.0, [$0.1])) }, to: storage)
+        let before = try walk(storage, "seed \(runSeed)").fill.count
+        let left = Set(names.shuffled(using: &random).prefix(200))
+        let gone = names.filter { !left.contains($0) }.shuffled(using: &random)
+        try apply(gone.map { Mutation(.dropCollaboration($0)) }, to: storage)
+        let (kept, fill) = try walk(storage, "seed \(runSeed)")
+        let expected = Dictionary(grouping: pairs.filter { left.contains($0.0) }, by: \.0.utf8)
+            .mapValues { Kept(policy: .challenge, roots: $0.map(\.1).sorted()) }
+        let isSame = kept == expected
+        #expect(isSame, "seed \(runSeed)")
+        // A tenth is left, in buckets that any two neighbours fill to more than three quarters of a page.
+        #expect(fill.count * 4 < before, "seed \(runSeed): \(fill.count) of \(before)")
+        // Roots that are removed do the same.
+        let last = pairs.filter { left.contains($0.0) }.shuffled(using: &random)
+        try apply(last.map { Mutation(.removeRoots($0.0, [$0.1])) }, to: storage)
+        let (empty, fewer) = try walk(storage, "seed \(runSeed)")
+        #expect(empty.count == 200 && empty.values.allSatisfy { $0.roots.isEmpty })
+        #expect(fewer.count * 2 < fill.count, "seed \(runSeed): \(fewer.count) of \(fill.count)")
+    }
+
     @Test("Records of every size come, grow, shrink and go, and every bucket keeps to its page and its bounds")
     func anySize() throws {
         var random = SeededGenerator(seed: runSeed &+ 1)

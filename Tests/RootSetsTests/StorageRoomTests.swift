@@ -50,6 +50,20 @@ struct StorageRoomTests {
         #expect(try !admits(large, PageNeed(fresh: 1000 - 310 - 589)))
     }
 
+    @Test("The list of the pages that one commit frees takes a run of one in 512")
+    func freeLists() {
+        #expect([0, 511, 512, 131_072].map(StorageRoom.freeListPages(of:)) == [1, 1, 2, 257])
+    }
+
+    @Test("The pages of a commit are those that are copied, as many as there are, and those that come in addition")
+    func pages() {
+        #expect(room().pages(with: PageNeed(copied: 200, fresh: 3, run: 4)) == 207)
+        #expect(room().pages(with: PageNeed(copied: 400, fresh: 3, run: 4)) == 307)
+        var taken = room()
+        taken.take(PageNeed(copied: 100, fresh: 10, run: 1))
+        #expect(taken.pages(with: PageNeed(copied: 100, fresh: 10, run: 1)) == 222)
+    }
+
     @Test("Neighbouring pages come from growth, or from a run among the free pages")
     func runs() throws {
         #expect(try admits(room(), PageNeed(run: 100)))

@@ -252,8 +252,8 @@ final class AttackScene: Sendable {
         defaults.requestBytesMax + workers * (Limits.receiveBufferBytes + Limits.frameBodyBytesMax)
         + 2 * Limits.mutationBytesPerCommitMax
 
-    /// The sum of all caps that are stated, with the default options: besides those above spent challenges, nonces,
-    /// tables of known keys, and 32 MiB for the program with its tables.
+    /// The sum of all caps that are stated, with the default options, but that of a commit's pages, which are few here:
+    /// besides those above spent challenges, nonces, tables of known keys, and 32 MiB for the program with its tables.
     static let residentBytesMax =
         attackBytesMax + defaults.replayBytesMax + 60 * defaults.noncesMax + defaults.knownKeyBytesMax + 32 << 20
 }
