@@ -10,12 +10,18 @@ let swift: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
-/// Whether the tests are built with AddressSanitizer. That takes time, so what they test is optimized in debug, too.
+/// Whether the tests are built with AddressSanitizer. That takes time, so what they test and use is optimized in debug,
+/// too.
 let isSanitized = Context.environment["ROOTGATE_TEST_SANITIZED"] == "address"
-let tested: [SwiftSetting] = swift + (isSanitized ? [.unsafeFlags(["-O"], .when(configuration: .debug))] : [])
+let optimized: [SwiftSetting] = swift + (isSanitized ? [.unsafeFlags(["-O"], .when(configuration: .debug))] : [])
 
-/// Whether the package is built for deploy/fuzz: then its only product is the program in which libFuzzer chooses bytes.
-let isFuzzing = Context.environment["ROOTGATE_TEST_FUZZING"] != nil
+/// libFuzzer's archive, when that build is also the one that deploy/fuzz runs. Then the code that reads bytes counts
+/// where it comes.
+let libFuzzer = isSanitized ? Context.environment["ROOTGATE_TEST_LIBFUZZER"] : nil
+let counting: [SwiftSetting] =
+    libFuzzer == nil ? [] : [.unsafeFlags(["-Xfrontend", "-sanitize=address,fuzzer"], .when(configuration: .debug))]
+let tested = optimized + counting
+
 /// Kernels check their bounds in debug builds, and in every build of the tests with sanitizers.
 let checksOfKernels = CSetting.define("KERNEL_CHECKS", isSanitized ? nil : .when(configuration: .debug))
 
@@ -24,37 +30,34 @@ func layer(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
 }
 
 func program(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency]) -> Target {
-    guard !isFuzzing else {
-        // A program can't be a part of another one. So here it is a library, and its entry has another name.
-        let entry = SwiftSetting.unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "\(name)_main"])
-        return .target(name: name, dependencies: dependencies, path: path, swiftSettings: swift + [entry])
-    }
-    return .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: swift)
+    // Optimized, with sanitizers, they would make the compiler of Swift 6.3 crash.
+    .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: swift + counting)
 }
 
-func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func tests(
+    of name: String, _ dependencies: [Target.Dependency] = [], settings: [SwiftSetting] = swift
+) -> Target {
     .testTarget(
-        name: "\(name)Tests", dependencies: [.target(name: name)] + dependencies + ["TestSupport"], swiftSettings: swift
-    )
+        name: "\(name)Tests", dependencies: [.target(name: name)] + dependencies + ["TestSupport"],
+        swiftSettings: settings)
 }
 
-/// What has subjects in FuzzingTests.
-let fuzzed: [Target.Dependency] = [
-    "COpenSSL", "Audit", "Cluster", "Collaboration", "Core", "Etcd", "Hashing", "Identity", "Kernels", "Principals",
-    "RootSets", "RootgateClient", "Server", "Signatures", "TLS", "TestSupport", "Transport", "Verification", "Wire",
-    "rootgate",
-]
+/// How the bundle of the tests is linked with libFuzzer: its entry is that of deploy/fuzz, which goes on to the tests,
+/// and it keeps the counters until a subject is chosen.
+let fuzzerLinks: [LinkerSetting]? = libFuzzer.map { archive in
+    let wrapped = ["main", "__sanitizer_cov_8bit_counters_init", "__sanitizer_cov_pcs_init"]
+    let flags = [archive, "-lstdc++"] + wrapped.map { "--wrap=\($0)" }
+    return [.unsafeFlags(flags.flatMap { ["-Xlinker", $0] }, .when(configuration: .debug))]
+}
 
 let package = Package(
     name: "rootgate",
     platforms: [.macOS(.v26)],
-    products: isFuzzing
-        ? [.executable(name: "rootgate-fuzz", targets: ["FuzzingTests"])]
-        : [
-            .executable(name: "rootgate", targets: ["rootgate"]),
-            .executable(name: "rootgate-bench", targets: ["rootgate-bench"]),
-            .library(name: "RootgateClient", targets: ["RootgateClient"]),
-        ],
+    products: [
+        .executable(name: "rootgate", targets: ["rootgate"]),
+        .executable(name: "rootgate-bench", targets: ["rootgate-bench"]),
+        .library(name: "RootgateClient", targets: ["RootgateClient"]),
+    ],
     targets: [
         // System libraries.
         .systemLibrary(
@@ -169,29 +172,29 @@ let package = Package(
         .target(name: "TestProcess", dependencies: ["COpenSSL"], path: "Tests/TestProcess"),
         .target(
             name: "TestSupport", dependencies: ["COpenSSL", "Core", "Platform", "TestProcess", "Transport"],
-            path: "Tests/TestSupport", swiftSettings: swift),
+            path: "Tests/TestSupport", swiftSettings: optimized),
         .target(
             name: "ServiceTestSupport", dependencies: ["Core", "Identity", "RootgateClient", "Server", "TestSupport"],
-            path: "Tests/ServiceTestSupport", swiftSettings: swift),
+            path: "Tests/ServiceTestSupport", swiftSettings: optimized),
         // Members of etcd for tests, and for the benchmarks of clusters.
         .target(
             name: "EtcdTestSupport", dependencies: ["Core", "Etcd", "TLS", "TestSupport", "Transport"],
-            path: "Tests/EtcdTestSupport", swiftSettings: swift),
+            path: "Tests/EtcdTestSupport", swiftSettings: optimized),
         // Stands between LMDB and the system. What a disk may hold after a power cut is made from what it has recorded.
         .target(name: "FailingDisk", path: "Tests/FailingDisk"),
-        .target(name: "DiskImages", dependencies: ["FailingDisk"], path: "Tests/DiskImages", swiftSettings: swift),
+        .target(name: "DiskImages", dependencies: ["FailingDisk"], path: "Tests/DiskImages", swiftSettings: optimized),
         // Uses a storage that is damaged, or whose disk fails, in a process of its own.
         .executableTarget(
             name: "StorageProbe", dependencies: ["FailingDisk", "Core", "RootSets", "TestSupport"],
-            path: "Tests/StorageProbe", swiftSettings: swift),
+            path: "Tests/StorageProbe", swiftSettings: optimized),
         // Damages copies of a storage and compares all answers, for the tests of RootSets.
         .executableTarget(
             name: "DamageTrials", dependencies: ["Core", "RootSets", "TestSupport"], path: "Tests/DamageTrials",
-            swiftSettings: swift),
+            swiftSettings: optimized),
         // Cuts the power of a storage in use, and compares what is left with a model, for the tests of RootSets.
         .executableTarget(
             name: "PowerCuts", dependencies: ["FailingDisk", "DiskImages", "Core", "RootSets", "TestSupport"],
-            path: "Tests/PowerCuts", swiftSettings: swift),
+            path: "Tests/PowerCuts", swiftSettings: optimized),
         // The whole service in a simulated world, for its tests and for long runs.
         .executableTarget(
             name: "Simulation",
@@ -199,20 +202,23 @@ let package = Package(
                 "FailingDisk", "DiskImages", "Core", "Hashing", "Identity", "Platform", "RootSets", "Server",
                 "Signatures", "Transport",
             ],
-            path: "Tests/Simulation", swiftSettings: swift),
+            path: "Tests/Simulation", swiftSettings: optimized),
         tests(
             of: "CKernels",
             [
                 "COpenSSL", "Core", "Hashing", "Signatures", "KernelInternals", "KernelEmulation", "ToyCurve",
                 "KernelMutants", "KernelProofs",
-            ]),
+            ],
+            settings: optimized),
         tests(of: "Core"),
         tests(of: "Platform", ["SandboxProbe"]),
         tests(of: "Hashing", ["CKernels", "Core", "Kernels", "Platform"]),
         tests(of: "Secrets", ["Core", "Hashing", "Platform"]),
         tests(of: "Audit", ["Core", "Hashing", "Platform"]),
         tests(of: "Merkle", ["Core", "Hashing"]),
-        tests(of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "KernelEmulation", "Kernels"]),
+        tests(
+            of: "Signatures", ["COpenSSL", "CKernels", "Core", "Hashing", "KernelEmulation", "Kernels"],
+            settings: optimized),
         tests(of: "Kernels", ["CKernels"]),
         tests(of: "Identity", ["Core", "Hashing", "Merkle", "Signatures"]),
         tests(of: "CStorageGuard", ["CLMDB"]),
@@ -249,13 +255,15 @@ let package = Package(
             ]),
 
         // Readers of bytes from outside, with the properties that hold for all bytes.
-        isFuzzing
-            ? .executableTarget(
-                name: "FuzzingTests", dependencies: fuzzed, path: "Tests/FuzzingTests",
-                exclude: ["Corpora", "CorpusReplayTests.swift"], swiftSettings: swift)
-            : .testTarget(
-                name: "FuzzingTests", dependencies: fuzzed,
-                exclude: ["Corpora", "FuzzCoverage.swift", "FuzzProgram.swift"], swiftSettings: swift),
+        .testTarget(
+            name: "FuzzingTests",
+            dependencies: [
+                "COpenSSL", "Audit", "Cluster", "Collaboration", "Core", "Etcd", "Hashing", "Identity", "Kernels",
+                "Principals", "RootSets", "RootgateClient", "Server", "Signatures", "TLS", "TestSupport", "Transport",
+                "Verification", "Wire", "rootgate",
+            ],
+            exclude: ["Corpora"] + (libFuzzer == nil ? ["FuzzCoverage.swift", "FuzzProgram.swift"] : []),
+            swiftSettings: tested, linkerSettings: fuzzerLinks),
         tests(of: "Simulation"),
 
         // The rules of style, over every file that git tracks.

@@ -1,18 +1,18 @@
 import Core
 import Foundation
 
-/// The program in which libFuzzer chooses the bytes; deploy/fuzz builds and runs it.
+/// What the bundle of the tests does when deploy/fuzz runs it, with ROOTGATE_TEST_FUZZING set: libFuzzer chooses the
+/// bytes.
 ///
-///     rootgate-fuzz --list               prints the names of the subjects
-///     rootgate-fuzz --seeds FOLDER       writes the seeds and the corpora as files, a folder for each subject
-///     rootgate-fuzz --hexadecimal FILE   prints a file in the form of the corpora
-///     ROOTGATE_TEST_SUBJECT=NAME rootgate-fuzz [options and folders of libFuzzer]
-@main
+///     --list               prints the names of the subjects
+///     --seeds FOLDER       writes the seeds and the corpora as files, a folder for each subject
+///     --hexadecimal FILE   prints a file in the form of the corpora
+///     [options and folders of libFuzzer]   fuzzes the subject that ROOTGATE_TEST_SUBJECT names
 enum FuzzProgram {
     /// Written once, before libFuzzer starts. libFuzzer calls back from this thread.
     private nonisolated(unsafe) static var subject: FuzzSubject?
 
-    static func main() throws {
+    fileprivate static func main() throws {
         let arguments = CommandLine.arguments
         let name = ProcessInfo.processInfo.environment["ROOTGATE_TEST_SUBJECT"] ?? ""
         switch arguments.dropFirst().first {
@@ -35,7 +35,7 @@ enum FuzzProgram {
         }
     }
 
-    private static func say(_ line: String) {
+    fileprivate static func say(_ line: String) {
         FileHandle.standardError.write(Data((line + "\n").utf8))
     }
 
@@ -80,6 +80,23 @@ enum FuzzProgram {
         }
     }
 }
+
+/// The entry of the bundle instead of the tests' (`--wrap` of the linker).
+@_cdecl("__wrap_main")
+func fuzzOrTest(_ count: CInt, _ words: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) -> CInt {
+    guard ProcessInfo.processInfo.environment["ROOTGATE_TEST_FUZZING"] != nil else { return runTests(count, words) }
+    do {
+        try FuzzProgram.main()
+        return 0
+    } catch {
+        FuzzProgram.say("\(error)")
+        return 1
+    }
+}
+
+/// The tests' own entry.
+@_silgen_name("__real_main")
+private func runTests(_ count: CInt, _ words: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) -> CInt
 
 /// libFuzzer's entry for programs with a `main` of their own. It takes pointers and a function, which Swift and C pass
 /// in the same way.

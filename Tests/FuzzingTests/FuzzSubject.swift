@@ -4,8 +4,8 @@ import TestSupport
 
 /// Something that reads bytes from outside, with the properties that hold for all bytes.
 ///
-/// The same subjects run in two programs. The tests replay the seeds, the files of `Corpora` and random changes of
-/// both. `deploy/fuzz` builds a program in which libFuzzer chooses the bytes.
+/// The same subjects run in two ways. The tests replay the seeds, the files of `Corpora` and random changes of both.
+/// With `deploy/fuzz` libFuzzer chooses the bytes.
 struct FuzzSubject: Sendable {
     /// The subject's folder in `Corpora`, and its name on the command line.
     let name: String
