@@ -444,10 +444,10 @@ public enum Limits {
     /// limit.
     public static let threadsBesideWorkersMax = 18
     public static let stackBytesMax = 8 << 20
-    /// Pages that a commit writes at most, as estimated, unless it has a single mutation. For each root hash of the
-    /// longest request these are two leaves and a branch. LMDB holds them in memory, also for the commits to come.
-    public static let pagesPerCommitMax = 3 * rootsPerRequestMax
-    public static let pageBytes = 4096
+    /// Bytes of the pages that a commit writes at most, as estimated, unless it has a single mutation. For each root
+    /// hash of the longest request these are two leaves and a branch of 4 KiB. LMDB holds them in memory, also for the
+    /// commits to come.
+    public static let commitPageBytesMax = 3 * rootsPerRequestMax * 4096
     /// Seconds between two lines of the log that say that the storage or its disk is full.
     public static let fullnessSeconds: UInt64 = 60
     /// Records of the change log that a commit removes so that other mutations find room: at first for a removal, which

@@ -13,8 +13,8 @@ struct CommitRoom {
     }
 
     private let environment: StorageEnvironment
-    /// How many pages a commit of more than one mutation writes at most.
-    private let pagesMax: Int
+    /// Bytes of the pages that a commit of more than one mutation writes at most.
+    private let bytesMax: Int
     private var room: StorageRoom
     /// The need of the commit itself, and that of the mutation that was judged last.
     private let ofCommit: PageNeed
@@ -23,10 +23,10 @@ struct CommitRoom {
     private var runs: FreeRuns?
 
     init(
-        _ environment: StorageEnvironment, reserveBytes: Int, logBytes: Int, pagesMax: Int = Limits.pagesPerCommitMax
+        _ environment: StorageEnvironment, reserveBytes: Int, logBytes: Int, bytesMax: Int = Limits.commitPageBytesMax
     ) throws(StorageFailure) {
         self.environment = environment
-        self.pagesMax = pagesMax
+        self.bytesMax = bytesMax
         room = try environment.room(reserveBytes: reserveBytes, logBytes: logBytes)
         ofCommit = PageNeed.ofCommit(room.trees, mutations: 1)
         room.take(ofCommit)
@@ -43,7 +43,7 @@ struct CommitRoom {
         let need = need(of: change)
         try environment.prepare(&room, for: need)
         // LMDB holds the pages in memory until they are committed.
-        if !isAlone, room.pages(with: need) > pagesMax { return .waits }
+        if !isAlone, room.pages(with: need) * environment.pageBytes > bytesMax { return .waits }
         if try fits(change, need) {
             take(need)
             return .passes

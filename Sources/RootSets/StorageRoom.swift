@@ -56,8 +56,7 @@ struct StorageRoom {
 
     /// Whether the file would grow into the reserve if no page in it could be used again.
     func mayReachReserve(_ need: PageNeed) -> Bool {
-        let sum = taken + need
-        return used + min(sum.copied, trees.all) + sum.fresh + sum.run > capacity - reserve
+        used + pages(with: need) > capacity - reserve
     }
 
     /// How many pages the commit writes at most when one more mutation with this need is in it.

@@ -32,7 +32,7 @@ struct MemoryNeed: Equatable {
         let ofVisitors = pages * Limits.visitorsBytesMax
         memory =
             max(configuration.requestBytesMax, Limits.requestMemoryBytesMin) + ofStorage + ofWorkers + ofVisitors
-            + 2 * Limits.mutationBytesPerCommitMax + min(map, Limits.pagesPerCommitMax * Limits.pageBytes)
+            + 2 * Limits.mutationBytesPerCommitMax + min(map, Limits.commitPageBytesMax)
             + configuration.replayBytesMax
             + configuration.noncesMax * Limits.nonceBytes + configuration.knownKeyBytesMax
             + configuration.sampledProofs * Limits.sampledProofBytesMax + Limits.programBytes

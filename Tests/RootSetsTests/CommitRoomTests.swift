@@ -69,14 +69,14 @@ struct CommitRoomTests {
     func pages() throws {
         let name = try #require(CollaborationIdentifier("decks"))
         for change in [Change.addRoots(name, roots(100)), .removeRoots(name, roots(100))] {
-            var room = try CommitRoom(environment, reserveBytes: 0, logBytes: 0, pagesMax: 40)
+            var room = try CommitRoom(environment, reserveBytes: 0, logBytes: 0, bytesMax: 40 * environment.pageBytes)
             #expect(try judge(&room, change, isAlone: true) == "passes")
             var count = 1
             while try judge(&room, change, isAlone: false) == "passes" { count += 1 }
             #expect((2...20).contains(count), "\(count)")
             #expect(try judge(&room, change, isAlone: false) == "waits")
             // Alone even one that is too large passes.
-            room = try CommitRoom(environment, reserveBytes: 0, logBytes: 0, pagesMax: 1)
+            room = try CommitRoom(environment, reserveBytes: 0, logBytes: 0, bytesMax: environment.pageBytes)
             #expect(try judge(&room, change, isAlone: true) == "passes")
         }
     }
