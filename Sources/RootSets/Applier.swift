@@ -590,14 +590,14 @@ struct Applier {
     }
 
     /// The error that refuses to add roots (ascending), or `nil`. Roots with the same first eight bytes stay in one
-    /// bucket, which would grow with them.
+    /// bucket, which would grow with them. It reads each bucket once more, because a refusal writes nothing.
     ///
     /// `present`: the collaboration before; `nil` when there is none.
     private func refusal(
         ofAdding roots: [Digest], to identifier: CollaborationIdentifier, _ present: CopiedSet?
     ) throws(StorageFailure) -> ServiceError? {
         guard UInt64(present?.rootCount ?? 0) + UInt64(roots.count) <= UInt32.max else {
-            return ServiceError(.limitExceeded, detail: .max, "a collaboration has too many root hashes")
+            return ServiceError(.limitExceeded, detail: .max, "a collaboration has at most \(UInt32.max) root hashes")
         }
         var next = roots.startIndex
         var read: Bucket?
@@ -616,7 +616,7 @@ struct Applier {
             else {
                 return ServiceError(
                     .limitExceeded, detail: UInt32(Limits.rootsPerPrefixMax),
-                    "too many root hashes of a collaboration have the same first eight bytes")
+                    "a collaboration has at most \(Limits.rootsPerPrefixMax) root hashes with one 8-byte prefix")
             }
         }
         return nil
@@ -676,7 +676,8 @@ struct Applier {
     }
 
     /// Finds the position nearest to `middle` at which a bound can stand, because the root there has another prefix
-    /// than the root before. Returns `nil` when all prefixes are equal, which `Limits.rootsPerPrefixMax` rules out.
+    /// than the root before. Returns `nil` when all prefixes are equal, as those of more roots than
+    /// `Limits.rootsPerPrefixMax` are not.
     private func boundary(in roots: ArraySlice<Digest>, near middle: Int) -> Int? {
         for distance in 0..<roots.count {
             for position in [middle + distance, middle - distance]

@@ -77,7 +77,8 @@ struct MutationTests {
             #expect(try code(more + [last]) == .limitExceeded)
             var edit = Edit(decks)
             (edit.addedRoots, edit.records) = ([last], [RecordEdit([1], value: [])])
-            #expect(throws: ServiceError.self) { try storage.sets.apply(Mutation(.edit(edit))) }
+            #expect(try storage.sets.outcome(of: Mutation(.edit(edit))) == .failure(.limitExceeded))
+            #expect(try storage.sets.read { snapshot throws(ServiceError) in try snapshot.record([1]) } == nil)
             // What is there already is no addition, and another prefix is not touched.
             #expect(try code(Array(most.prefix(5)) + [random.digest()]) == nil)
             #expect(try storage.sets.apply(Mutation(.removeRoots(decks, [most[7]]))).changed == 1)
