@@ -63,13 +63,20 @@ struct PackedBucketTests {
         group.wait()
     }
 
+    /// Creates collaborations, and pairs each with five roots.
+    private func fives(
+        _ count: Int, in storage: Storage, _ random: inout SeededGenerator
+    ) throws -> [(CollaborationIdentifier, Digest)] {
+        let names = try (0..<count).map { try name("collaboration-\($0)") }
+        try apply(names.map { Mutation(.createCollaboration($0, .challenge)) }, to: storage)
+        return names.flatMap { name in (0..<5).map { _ in (name, random.digest()) } }
+    }
+
     @Test("Sets of five that grow in random order leave pages fuller than halves of full ones would be")
     func density() throws {
         var random = SeededGenerator(seed: runSeed)
         let storage = try Storage()
-        let names = try (0..<3000).map { try name("collaboration-\($0)") }
-        try apply(names.map { Mutation(.createCollaboration($0, .challenge)) }, to: storage)
-        let pairs = names.flatMap { name in (0..<5).map { _ in (name, random.digest()) } }.shuffled(using: &random)
+        let pairs = try fives(3000, in: storage, &random).shuffled(using: &random)
         try apply(pairs.map { Mutation(.addRoots($0.0, [$0.1])) }, to: storage)
         let (kept, fill) = try walk(storage, "seed \(runSeed)")
         let expected = Dictionary(grouping: pairs, by: \.0.utf8)
@@ -85,9 +92,8 @@ struct PackedBucketTests {
     func dropping() throws {
         var random = SeededGenerator(seed: runSeed)
         let storage = try Storage()
-        let names = try (0..<2000).map { try name("collaboration-\($0)") }
-        try apply(names.map { Mutation(.createCollaboration($0, .challenge)) }, to: storage)
-        let pairs = names.flatMap { name in (0..<5).map { _ in (name, random.digest()) } }
+        let pairs = try fives(2000, in: storage, &random)
+        let names = stride(from: 0, to: pairs.count, by: 5).map { pairs[$0].0 }
         try apply(pairs.map { Mutation(.addRoots($0.0, [$0.1])) }, to: storage)
         let before = try walk(storage, "seed \(runSeed)").fill.count
         let left = Set(names.shuffled(using: &random).prefix(200))
