@@ -15,8 +15,8 @@ let swift: [SwiftSetting] = [
 let isSanitized = Context.environment["ROOTGATE_TEST_SANITIZED"] == "address"
 let optimized: [SwiftSetting] = swift + (isSanitized ? [.unsafeFlags(["-O"], .when(configuration: .debug))] : [])
 
-/// libFuzzer's archive, when that build is also the one that deploy/fuzz runs. Then the code that reads bytes counts
-/// where it comes.
+/// libFuzzer's archive, when that build is also the one that deploy/fuzz runs. Then the layers and the programs count
+/// how often each place of their code is reached.
 let libFuzzer = isSanitized ? Context.environment["ROOTGATE_TEST_LIBFUZZER"] : nil
 let counting: [SwiftSetting] =
     libFuzzer == nil ? [] : [.unsafeFlags(["-Xfrontend", "-sanitize=address,fuzzer"], .when(configuration: .debug))]
@@ -30,7 +30,7 @@ func layer(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
 }
 
 func program(_ name: String, path: String? = nil, _ dependencies: [Target.Dependency]) -> Target {
-    // Optimized, with sanitizers, they would make the compiler of Swift 6.3 crash.
+    // Not optimized with sanitizers: the compiler of Swift 6.3.1 crashes.
     .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: swift + counting)
 }
 
