@@ -353,7 +353,7 @@ final class CommitQueue: Sendable {
             switch nextWork() {
             case .group(let group):
                 watch.begin()
-                workBegan.store(MonotonicClock.system.milliseconds + 1, ordering: .relaxed)
+                noteWork()
                 commit(group)
                 workBegan.store(0, ordering: .relaxed)
                 watch.end()
@@ -377,6 +377,9 @@ final class CommitQueue: Sendable {
         writer.unbind()
         ended.signal()
     }
+
+    /// Notes that the writer begins with a commit.
+    func noteWork() { workBegan.store(MonotonicClock.system.milliseconds + 1, ordering: .relaxed) }
 
     /// Commits the mutations whose turn it is, on this thread: it is the writer's for as long as that takes. Returns
     /// false when none waits.
@@ -467,7 +470,8 @@ final class CommitQueue: Sendable {
 
     /// Commits one mutation. If it lacks space alone, it is tried once more when the pages that the last commit has
     /// freed can be used. For a removal the change log gives way then: its oldest records are removed, twice as many in
-    /// each round, until the removal finds room. If it still finds none, it gets no record itself.
+    /// each round, until the removal finds room. If it still finds none, it gets no record itself, and is committed in
+    /// parts at last.
     private func commitAlone(_ pending: WaitingMutation) {
         let isRemoval = !pending.mutation.change.needsSpace
         var round = 0
@@ -478,7 +482,8 @@ final class CommitQueue: Sendable {
                 for result in try attempt(&group, isJoined: false, isLogged: isLogged) { answer(pending, result) }
                 return
             } catch {
-                let canGoOn = error.isLackOfSpace && isLogged && (round == 0 || isRemoval)
+                if error.isLackOfSpace, !isLogged { return answer(pending, outcomeInParts(pending, after: error)) }
+                let canGoOn = error.isLackOfSpace && (round == 0 || isRemoval)
                 guard canGoOn else { return answer(pending, .failure(refusal(error))) }
                 isLogged = round == 0 || hasTrimmedLog(round)
                 // When this fails, so does the next attempt.
@@ -489,7 +494,7 @@ final class CommitQueue: Sendable {
     }
 
     /// What a mutation is told that finds no room alone.
-    private func refusal(_ error: StorageFailure) -> ServiceError {
+    func refusal(_ error: StorageFailure) -> ServiceError {
         guard error.isLackOfSpace, let holder = (try? storage.environment())?.holder else {
             return error.asServiceError
         }
@@ -507,7 +512,7 @@ final class CommitQueue: Sendable {
 
     /// `isJoined`: whether waiting mutations join the group, in their turn, as long as it has room for them. One that
     /// finds no pages besides the others begins the next group.
-    private func attempt(
+    func attempt(
         _ group: inout Group, isJoined: Bool, isLogged: Bool = true
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         try writing { environment throws(StorageFailure) in

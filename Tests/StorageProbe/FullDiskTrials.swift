@@ -10,7 +10,8 @@ import TestSupport
 /// much fits as before.
 ///
 /// A disk is one in memory where this process may mount one. Others end at some byte of the data file. Some of these
-/// promise room that they don't have, and cut writes short. There removals may be refused, but only for lack of space.
+/// promise room that they don't have, and cut writes short. There removals may be refused, but only for lack of space,
+/// and a refused one may have removed a part.
 /// What was removed there may leave no room, either: some of the free pages may be behind the disk's end, because LMDB
 /// does not write pages that a commit has taken and given back.
 struct FullDiskTrials {
@@ -237,16 +238,18 @@ struct FullDiskTrials {
         }
         group.wait()
         removals += changes.count
+        var doubtful: [CollaborationIdentifier: Set<Digest>] = [:]
         for (result, (change, count)) in zip(results.withLock({ $0 }), changes) {
             switch result {
             case .success(let receipt) where receipt.changed == count: break
             case .failure(let error) where isLying && error.code == .storageFull:
                 refused += 1
                 guard case .removeRoots(let name, let roots) = change, count > 0 else { continue }
-                model[name, default: []] += roots
+                doubtful[name, default: []].formUnion(roots)
             default: throw Wrong(what: "a removal of \(count) got \(String(describing: result)), after \(removals)")
             }
         }
+        for (name, roots) in doubtful { try settle(name, maybe: roots) }
         // Additions in between take what they can.
         guard Int.random(in: 0..<8, using: &random) == 0, let name = model.keys.randomElement(using: &random) else {
             return
@@ -260,11 +263,34 @@ struct FullDiskTrials {
             try storage.apply(Mutation(.dropCollaboration(name)))
         } catch let error as ServiceError where isLying && error.code == .storageFull {
             refused += 1
-            return
+            let maybe = Set(model[name] ?? [])
+            model[name] = []
+            return try settle(name, maybe: maybe)
         } catch {
             throw Wrong(what: "dropping got \(error)")
         }
         model[name] = nil
+    }
+
+    /// Takes for true what a collaboration has, if that is what it must have and some of `maybe`.
+    private mutating func settle(_ name: CollaborationIdentifier, maybe: Set<Digest>) throws {
+        let (found, sure) = (try roots(of: name), Set(model[name] ?? []))
+        guard sure.isSubset(of: found), sure.union(maybe).isSuperset(of: found) else {
+            throw Wrong(what: "\(name) has other roots than before and behind a refused removal")
+        }
+        model[name] = found
+    }
+
+    private func roots(of name: CollaborationIdentifier) throws -> [Digest] {
+        var found: [Digest] = []
+        while true {
+            let last = found.last
+            let page = try storage.read { snapshot throws(ServiceError) in
+                try snapshot.roots(of: name, after: last, limit: 4096)
+            }
+            found += page?.items ?? []
+            guard page?.hasMore == true else { return found }
+        }
     }
 
     private func compare() throws {
@@ -272,15 +298,7 @@ struct FullDiskTrials {
         while try !storage.health.isChecked, ContinuousClock.now < deadline { usleep(1000) }
         guard try storage.health.isChecked else { throw Wrong(what: "the check of the start does not end") }
         for (name, expected) in model {
-            var found: [Digest] = []
-            while true {
-                let last = found.last
-                let page = try storage.read { snapshot throws(ServiceError) in
-                    try snapshot.roots(of: name, after: last, limit: 4096)
-                }
-                found += page?.items ?? []
-                guard page?.hasMore == true else { break }
-            }
+            let found = try roots(of: name)
             guard found == expected.sorted() else {
                 throw Wrong(what: "\(name) has \(found.count) roots, not the \(expected.count) that it should have")
             }
