@@ -113,8 +113,8 @@ struct StorageRoom {
     }
 
     /// Pages that the change log has at most because the disk is full; `nil` while it is not. It is a quarter of what
-    /// the reserve leaves of the file, but some pages also when that is nothing.
-    var logShare: Int? { isDiskFull ? max(capacity - reserve, capacity / 4) / 4 : nil }
+    /// additions would have if everything was removed, but some pages also when that is nothing.
+    var logShare: Int? { isDiskFull ? (canBecomeFree ? leftOfReserve : capacity / 4) / 4 : nil }
 
     /// Pages that additions leave for removals. The log may be a quarter larger than its share for a moment.
     private var kept: Int {
@@ -123,5 +123,8 @@ struct StorageRoom {
     }
 
     /// Whether additions would find room if everything was removed.
-    var canBecomeFree: Bool { capacity > max(reserve, StorageTrees().largestRemoval) + 64 }
+    var canBecomeFree: Bool { leftOfReserve > 64 }
+
+    /// Pages that an empty file has besides those that additions leave for removals.
+    private var leftOfReserve: Int { capacity - max(reserve, StorageTrees().largestRemoval) }
 }

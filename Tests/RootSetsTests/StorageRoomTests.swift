@@ -50,6 +50,18 @@ struct StorageRoomTests {
         #expect(try !admits(large, PageNeed(fresh: 1000 - 310 - 589)))
     }
 
+    @Test("On a full disk the change log leaves most of what the reserve leaves")
+    func logShare() {
+        for (capacity, reserve, share) in [
+            (1000, 400, 150), (1000, 900, 25), (1000, 950, 62), (1000, 1200, 62), (800, 1, 120),
+        ] {
+            var room = room(capacity: capacity, reserve: reserve)
+            #expect(room.logShare == nil)
+            room.isDiskFull = true
+            #expect(room.logShare == share, "\(capacity) pages, \(reserve) in the reserve")
+        }
+    }
+
     @Test("The list of the pages that one commit frees takes a run of one in 512")
     func freeLists() {
         #expect([0, 511, 512, 131_072].map(StorageRoom.freeListPages(of:)) == [1, 1, 2, 257])
