@@ -454,6 +454,8 @@ public enum Limits {
     /// needs little room itself, and at most for an addition.
     public static let logRecordsTrimmedMin = 64
     public static let logRecordsTrimmedMax = 4096
+    /// Bytes of a data file that a power cut may have left while it was made. A larger one is never made anew.
+    public static let unfinishedDataFileBytesMax = 256 << 10
     /// A write that was cut short is a lack of space if the disk has fewer bytes than this left.
     public static let diskBytesFew = 1 << 20
     /// Bytes of one value in a backup, more than any stored value has. It bounds what a reader of a backup holds in

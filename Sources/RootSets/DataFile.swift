@@ -18,6 +18,21 @@ struct DataFile {
         }
     }
 
+    /// Notes in the lock of a directory without data that the data file will be made. Removes what a power cut has left
+    /// of one that was being made.
+    static func prepareNew(in directory: String, _ lock: DirectoryLock) throws(StorageFailure) {
+        let isThere = try withFile(in: directory) { file throws(StorageFailure) in
+            let isSmall = fileBytes(file.descriptor).map { $0 <= Limits.unfinishedDataFileBytesMax } ?? false
+            if lock.isNew, isSmall, try !MetaPages.nameCommit(in: file.descriptor) {
+                guard ftruncate(file.descriptor, 0) == 0 else {
+                    throw StorageFailure(errno, "removing an unfinished data file")
+                }
+            }
+            return true
+        }
+        if isThere == nil { try lock.markNew(in: directory) }
+    }
+
     /// Calls `body` with the file, if there is one that is not empty. LMDB makes it when there is none.
     ///
     /// Returns what `body` returns; `nil` when there is none. Throws what `body` throws, and `StorageFailure` when the

@@ -10,6 +10,8 @@ final class DirectoryLock: Sendable {
     static let removal = "\(fileName) was removed, so another service may have the directory"
     /// What the file holds of a directory with data: this word, and behind it how large the data file may become.
     private static let word = "rootgate "
+    /// What the file holds while the data file of a new storage is made.
+    private static let newWord = "new\n"
     /// Of a number of 64 bits.
     private static let digits = 20
 
@@ -50,12 +52,34 @@ final class DirectoryLock: Sendable {
     }
 
     /// Whether data were written here before: this process or an earlier one called `markUsed`.
-    var isUsed: Bool { (fileBytes(descriptor) ?? 0) > 0 }
+    var isUsed: Bool {
+        // A power cut may leave zeros.
+        guard let note else { return true }
+        return note.contains { $0 != 0 } && !isNew
+    }
+
+    /// Whether somebody has called `markNew`, and nobody `markUsed` since.
+    var isNew: Bool { note?.elementsEqual(DirectoryLock.newWord.utf8) ?? false }
+
+    /// What the file holds; `nil` when it can't be read.
+    private var note: [UInt8]? {
+        try? readBytes(of: descriptor, at: 0, bytesMax: 64, "reading \(DirectoryLock.fileName)")
+    }
 
     /// Whether the file has no name any more. Then another process may have a lock on a new one.
     var isRemoved: Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_nlink == 0
+    }
+
+    /// Notes durably that the data file of a new storage will be made. A power cut before `markUsed` may leave a file
+    /// that nobody can read.
+    func markNew(in directory: String) throws(StorageFailure) {
+        let note = Array(DirectoryLock.newWord.utf8)
+        guard pwrite(descriptor, note, note.count, 0) == note.count, fsync(descriptor) == 0 else {
+            throw StorageFailure(errno, "writing \(DirectoryLock.fileName)")
+        }
+        try DataFile.makeNamesDurable(in: directory)
     }
 
     /// Notes that the directory holds data, and how large the data file may become. On a full disk the note can't be
@@ -64,8 +88,10 @@ final class DirectoryLock: Sendable {
         let number = String(bytesMax)
         let padding = String(repeating: " ", count: max(0, DirectoryLock.digits - number.count))
         let note = Array((DirectoryLock.word + padding + number + "\n").utf8)
+        let wasNew = isNew
         let written = pwrite(descriptor, note, note.count, 0)
         assert(written == note.count || written == -1, "a note was written only in part")
+        if wasNew { fsync(descriptor) }
     }
 
     /// How large the data file of a directory may become, as its last user has noted; `nil` when there is no note.

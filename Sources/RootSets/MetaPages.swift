@@ -41,6 +41,12 @@ struct MetaPages {
         }
     }
 
+    /// Whether one of the two pages can be read and is of a commit.
+    static func nameCommit(in file: CInt) throws(StorageFailure) -> Bool {
+        let (first, second) = try read(file)
+        return [first, second].contains { $0.map { $0.transaction > 0 } ?? false }
+    }
+
     /// Whether a data file has a commit. A file without one, or a missing one, belongs to a storage that is new.
     ///
     /// Throws `failed` when the file can't be read.

@@ -117,8 +117,9 @@ final class StorageEnvironment: @unchecked Sendable {
             trust.covers(map)
             trust.watchLength(of: dataDescriptor)
             try checkSequence()
-            try noteNewest()
+            // The note says that there are data, so it comes last.
             if !isOld { try StorageEnvironment.makeNamesDurable(in: directory) }
+            try noteNewest()
         } catch {
             throw error.asServiceError
         }
@@ -262,6 +263,7 @@ final class StorageEnvironment: @unchecked Sendable {
                 throw .damaged("the data file of \(directory) is missing or empty")
             }
         }
+        if !isUsed, makesNote { try DataFile.prepareNew(in: directory, lock) }
         // A note that an earlier use has lost stays missing, so that the next start tells.
         let mark = isNoted || makesNote || !lock.isUsed ? try CommitMark(directory: directory) : nil
         let contents = try mark?.read() ?? .none

@@ -20,6 +20,39 @@ struct DataFileTests {
         #expect(storage.rootCount != 5)
     }
 
+    @Test("A data file that a power cut has left unreadable while it was made is made anew, and no other one is")
+    func unfinished() throws {
+        let storage = try ClosedStorage()
+        let (whole, note) = (try storage.bytes("data.mdb"), try storage.bytes("newest-commit"))
+        // Both meta pages are torn, or one, before the first commit.
+        let torn = Array(repeating: UInt8(0), count: 512) + whole[512..<4096] + Array(repeating: 0, count: 4096)
+        var first = Array(whole[..<8192])
+        for slot in [0, 4096] { first.replaceSubrange(slot + 144..<slot + 152, with: repeatElement(0, count: 8)) }
+        let (one, other) = (first[..<4096] + torn[4096...], torn[..<4096] + first[4096...])
+        let large = torn + Array(repeating: 0, count: Limits.unfinishedDataFileBytesMax)
+        for (isNew, hasNote, data) in [
+            (false, false, torn), (true, true, torn), (false, true, torn), (true, false, whole), (true, false, torn),
+            (true, false, Array(one)), (true, false, Array(other)), (true, false, large),
+        ] {
+            try storage.write("data.mdb", data)
+            try storage.write("owner.lock", Array((isNew ? "new\n" : "").utf8))
+            if hasNote {
+                try storage.write("newest-commit", note)
+            } else {
+                try? FileManager.default.removeItem(atPath: storage.folder + "/newest-commit")
+            }
+            if data == whole {
+                #expect(storage.rootCount == 5)
+            } else if isNew, !hasNote, data.count < large.count {
+                #expect(storage.rootCount == 0)
+                #expect(try storage.bytes("owner.lock").starts(with: Array("rootgate ".utf8)))
+            } else {
+                #expect(storage.refusal()?.contains("both meta pages of the data file are damaged") == true)
+                #expect(try storage.bytes("data.mdb") == data)
+            }
+        }
+    }
+
     @Test("Free pages at the end of the file need not be there, used ones do; other impossible sizes are no pages")
     func shortFile() throws {
         let storage = try ClosedStorage()
