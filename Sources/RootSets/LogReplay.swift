@@ -26,7 +26,7 @@ final class LogReplay {
         self.until = until
         let transaction = try WriteTransaction(environment.handle)
         guard try transaction.get(environment.meta, SharedPlace.key) == nil else {
-            throw .refused("the storage shares a log with others: it goes on from that log, and not from another one")
+            throw .unsuitable("the storage shares a log with others: it goes on from that log, not from another one")
         }
         let totals = try transaction.totals(in: environment.meta)
         (sequence, chainHead) = (totals.sequence, totals.chainHead)
@@ -121,13 +121,13 @@ final class LogReplay {
     /// Checks whether a log can have what follows.
     private func check(_ first: UInt64, last: UInt64, _ head: UInt64) throws(StorageFailure) {
         guard last >= sequence else {
-            throw .refused("its log ends with change \(last), before the last one that was restored (\(sequence))")
+            throw .unsuitable("its log ends with change \(last), before the last one that was restored (\(sequence))")
         }
         guard last > sequence || head == chainHead else {
-            throw .refused("its last change is not the one that was restored: it is of another storage")
+            throw .unsuitable("its last change is not the one that was restored: it is of another storage")
         }
         guard last > sequence, first > sequence + 1 else { return }
-        throw .refused(
+        throw .unsuitable(
             "its log begins at change \(first), so changes \(sequence + 1) to \(first - 1) are missing: give a backup "
                 + "before it that has them")
     }
@@ -135,7 +135,7 @@ final class LogReplay {
     private func append(_ next: UInt64, _ contents: [UInt8], _ checksum: UInt64) throws(StorageFailure) {
         let previous = try contents.withRawBytes { bytes throws(StorageFailure) in try LogRecord.previous(in: bytes) }
         guard next == sequence + 1, previous == chainHead else {
-            throw .refused("change \(next) of its log does not follow what was restored: it is of another storage")
+            throw .unsuitable("change \(next) of its log does not follow what was restored: it is of another storage")
         }
         (sequence, chainHead) = (next, checksum)
         pending.append(Record(sequence: next, contents: contents, checksum: checksum))

@@ -81,6 +81,11 @@ struct StorageFailure: Error {
         StorageFailure(EPROTO, what, isWhole: true)
     }
 
+    /// Why data that are whole can't be used for what was asked: a whole sentence.
+    static func unsuitable(_ sentence: String) -> StorageFailure {
+        StorageFailure(EINVAL, sentence, isWhole: true)
+    }
+
     /// Why this process can't use a storage that another one uses: a whole sentence.
     static func conflicting(_ sentence: String) -> StorageFailure {
         StorageFailure(EBUSY, sentence, isWhole: true)

@@ -144,12 +144,12 @@ package enum StorageRestore {
     private static func checkReach(_ plan: Plan, _ header: BackupHeader) throws(StorageFailure) {
         guard let until = plan.until else { return }
         guard until >= header.sequence else {
-            throw .refused(
+            throw .unsuitable(
                 "the backup has changes up to \(header.sequence), and none can be taken back: for change \(until), "
                     + "restore an earlier backup with a log")
         }
         guard until == header.sequence || !plan.logs.isEmpty else {
-            throw .refused(
+            throw .unsuitable(
                 "the backup has changes up to \(header.sequence): a log with change \(until) is needed (--log)")
         }
     }
