@@ -202,7 +202,9 @@ struct WrittenOverTests {
         let newest = try storage.metaPage(isNewest: true)
         try storage.write("data.mdb", at: 4096 - newest, Array(old[(4096 - newest)..<(8192 - newest)]))
         #expect(storage.answer() == nil)
-        #expect(throws: ServiceError.self) { try storage.apply(Mutation(.addRoots(storage.deck, [.zero]))) }
+        let error = thrownServiceError { try storage.apply(Mutation(.addRoots(storage.deck, [.zero]))) }
+        // The storage may have been opened again meanwhile: the note and the newest page agree.
+        if error == nil { #expect(becomesTrue { storage.answer() == [false, true] }) }
     }
 
     @Test(
