@@ -43,9 +43,9 @@ extension Applier {
     func writeRecords(of edit: Edit, sequence: UInt64) throws(StorageFailure) {
         precondition(sequence == self.sequence + 1, "records are written with the version of another mutation")
         precondition(edit.records.count <= Limits.recordsPerEditMax, "an edit was not checked before it is written")
-        for range in edit.removedRanges { try removeRecords(range) }
+        for range in edit.removedRanges { try transaction.deleteRecords(environment.records, range) }
         for record in edit.records where !record.isCheck {
-            let key = record.isSequenced ? record.key + bigEndianBytes(sequence) : record.key
+            let key = record.key(in: sequence)
             precondition(!key.isEmpty && key.count <= Limits.recordKeyBytesMax, "a key has no byte or too many")
             if let value = record.value {
                 try transaction.put(environment.records, key, value, version: sequence)
@@ -59,12 +59,21 @@ extension Applier {
         try transaction.get(environment.records, key)?.version
     }
 
-    private func removeRecords(_ range: RecordRange) throws(StorageFailure) {
-        try transaction.withCursor(environment.records) { cursor throws(StorageFailure) in
+}
+
+extension WriteTransaction {
+    /// Deletes the records of a range; if `version` is given, those with a lower version.
+    ///
+    /// Throws `damaged` when one of them is not what was written.
+    func deleteRecords(
+        _ records: Database, _ range: RecordRange, before version: UInt64 = .max
+    ) throws(StorageFailure) {
+        try withCursor(records) { cursor throws(StorageFailure) in
+            var next = range.firstKey
             while true {
                 var found = MDB_val()
                 var value = MDB_val()
-                let code = withMDBValue(range.firstKey) { wanted in
+                let code = withMDBValue(next) { wanted in
                     found = wanted.pointee
                     return mdb_cursor_get(cursor, &found, &value, MDB_SET_RANGE)
                 }
@@ -73,18 +82,28 @@ extension Applier {
                 let key = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
                 guard key.lexicographicallyPrecedes(range.end) else { return }
                 // A damaged tree could lead to another entry for ever.
-                guard !key.lexicographicallyPrecedes(range.start) else {
+                guard !key.lexicographicallyPrecedes(next) else {
                     throw .damaged("the records are not in ascending order")
                 }
-                try transaction.delete(environment.records, at: cursor)
+                let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+                if version < .max, try records.open(bytes, at: key).version >= version {
+                    next = Array(key) + [0]
+                } else {
+                    try delete(records, at: cursor)
+                }
             }
         }
     }
 }
 
+extension RecordEdit {
+    /// The key that the record has when the mutation with that sequence writes it.
+    func key(in sequence: UInt64) -> [UInt8] { isSequenced ? key + bigEndianBytes(sequence) : key }
+}
+
 extension RecordRange {
     /// The first key that can be in the range. LMDB has no empty keys and refuses to search for one.
-    fileprivate var firstKey: [UInt8] { start.isEmpty ? [0] : start }
+    var firstKey: [UInt8] { start.isEmpty ? [0] : start }
 }
 
 extension Snapshot {

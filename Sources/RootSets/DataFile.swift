@@ -52,11 +52,13 @@ struct DataFile {
     }
 
     /// Judges the meta pages and the structure of the file, and writes a damaged meta page anew if the other one is
-    /// known to be the newest. `mark`: the note of the newest commit. `defers`: whether the large trees may be left for
-    /// later. Returns the check if it left some.
+    /// known to be the newest. `mark`: the note of the newest commit. `deferring`: the databases whose trees may be
+    /// left for later. Returns the check if it left some.
     ///
     /// Throws `damaged`; then LMDB must not open the file.
-    func judge(_ mark: CommitMark.Contents, defers: Bool) throws(StorageFailure) -> StructureCheck? {
+    func judge(
+        _ mark: CommitMark.Contents, deferring: [DatabaseName]
+    ) throws(StorageFailure) -> StructureCheck? {
         guard let bytes = fileBytes(descriptor) else { throw StorageFailure(errno, "reading the data file's size") }
         if mark == .acceptance {
             try accept(fileBytes: bytes)
@@ -65,8 +67,8 @@ struct DataFile {
         let pages = try MetaPages(of: descriptor, fileBytes: bytes, mark: mark)
         let isShort = bytes < pages.newest.fileBytes
         // Nothing is written to a file before all of it was checked.
-        let defers = defers && !pages.isOtherDamaged && !isShort
-        let check = try StructureCheck(of: descriptor, fileBytes: bytes, pages.newest, defers: defers)
+        let deferring = pages.isOtherDamaged || isShort ? [] : deferring
+        let check = try StructureCheck(of: descriptor, fileBytes: bytes, pages.newest, deferring: deferring)
         if let finding = check.finding {
             let cut =
                 isShort ? "the data file is shorter than its contents (\(pages.newest.fileBytes) bytes), and " : ""
@@ -74,8 +76,8 @@ struct DataFile {
         }
         if isShort { try lengthen(to: pages.newest.fileBytes) }
         // In a file that lacks a database, the start makes it or finds that it is damaged.
-        let isDone = !defers || !check.hasDeferred
-        if defers, isDone { try check.checkRest() }
+        let isDone = deferring.isEmpty || !check.hasDeferred
+        if isDone { try check.checkRest() }
         if pages.isOtherDamaged { try MetaPages.repairOther(of: pages.newest, descriptor) }
         return isDone ? nil : check
     }
@@ -90,7 +92,7 @@ struct DataFile {
     private func accept(fileBytes: Int) throws(StorageFailure) {
         let pages = try MetaPages.usable(descriptor, fileBytes: fileBytes)
         for page in pages where page.transaction > 0 {
-            let check = try StructureCheck(of: descriptor, fileBytes: fileBytes, page, defers: false)
+            let check = try StructureCheck(of: descriptor, fileBytes: fileBytes, page, deferring: [])
             guard check.finding == nil else { continue }
             if fileBytes < page.fileBytes { try lengthen(to: page.fileBytes) }
             // The other page is left alone when it is that of the commit before.

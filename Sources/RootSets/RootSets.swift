@@ -69,7 +69,7 @@ package final class RootSets: Sendable {
         let newest = NewestCommit()
         let environment = try RootSets.open(
             configuration, lock, surroundings, health, newest, storageCheck, acceptsLoss: acceptsLoss,
-            defersStructure: true)
+            deferring: StructureCheck.deferred)
         if let loss = environment.possibleLoss { log(.critical, loss) }
         try environment.checkSharing(shared != nil)
         readers = ReadTransactionPool(environment)
@@ -100,13 +100,13 @@ package final class RootSets: Sendable {
     private static func open(
         _ configuration: Configuration, _ lock: DirectoryLock, _ surroundings: StorageSurroundings,
         _ health: StorageHealth, _ newest: NewestCommit, _ check: StorageCheck, acceptsLoss: Bool = false,
-        defersStructure: Bool = false
+        deferring: [DatabaseName] = []
     ) throws(ServiceError) -> StorageEnvironment {
         let environment = try StorageEnvironment(
             directory: configuration.directory, lock: lock,
             bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
             reserveBytes: configuration.reserveBytes, surroundings, health: health, newest: newest,
-            acceptsLoss: acceptsLoss, defersStructure: defersStructure)
+            acceptsLoss: acceptsLoss, deferring: deferring)
         check.begin(environment)
         return environment
     }

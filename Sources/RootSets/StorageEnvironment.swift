@@ -50,8 +50,8 @@ final class StorageEnvironment: @unchecked Sendable {
     /// file that was larger already may grow as far as the largest removal needs. `health`: what gets to know of
     /// damage. `newest`: the newest commit that this process knows of. `isInspected`: whether it is only to be checked;
     /// then an older format is refused, and a missing note stays missing. `acceptsLoss`: whether the operator's word is
-    /// taken that the newest commit may be gone. `defersStructure`: whether the structure of the large trees may be
-    /// left for `checkStructure`; then nobody may read a database or write before.
+    /// taken that the newest commit may be gone. `deferring`: the databases the structure of whose trees may be left
+    /// for `checkStructure`. Nobody may read one of them or write before.
     ///
     /// Throws `storageInUse` when another process or object has the environment open, `storageDamaged` when a file is
     /// truncated or damaged, has lost a commit that was acknowledged or has a format that this version does not read,
@@ -60,7 +60,7 @@ final class StorageEnvironment: @unchecked Sendable {
         directory: String, lock held: DirectoryLock? = nil, bytesMax: Int, reserveBytes: Int,
         _ surroundings: StorageSurroundings = StorageSurroundings(), health: StorageHealth = StorageHealth(),
         newest: NewestCommit = NewestCommit(), isInspected: Bool = false, acceptsLoss: Bool = false,
-        defersStructure: Bool = false
+        deferring: [DatabaseName] = []
     ) throws(ServiceError) {
         let lock = if let held { held } else { try DirectoryLock(directory: directory) }
         guard !lock.isRemoved else {
@@ -79,7 +79,7 @@ final class StorageEnvironment: @unchecked Sendable {
         storage_guard_install()
         do throws(StorageFailure) {
             let (mark, contents, structure) = try StorageEnvironment.judge(
-                directory, lock, makesNote: !isInspected, acceptsLoss: acceptsLoss, defersStructure: defersStructure)
+                directory, lock, makesNote: !isInspected, acceptsLoss: acceptsLoss, deferring)
             (self.mark, noted) = (mark, contents)
             self.structure = Lock(structure)
         } catch {
@@ -252,7 +252,7 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Judges the files before LMDB opens them. Returns the note of the newest commit, and what was left for later.
     private static func judge(
-        _ directory: String, _ lock: DirectoryLock, makesNote: Bool, acceptsLoss: Bool, defersStructure: Bool
+        _ directory: String, _ lock: DirectoryLock, makesNote: Bool, acceptsLoss: Bool, _ deferring: [DatabaseName]
     ) throws(StorageFailure) -> (CommitMark?, CommitMark.Contents, StructureCheck?) {
         // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
         let isNoted = try CommitMark.contents(in: directory) != .none
@@ -277,7 +277,7 @@ final class StorageEnvironment: @unchecked Sendable {
                     + MetaPages.remedy)
         }
         let structure = try DataFile.withFile(in: directory) { file throws(StorageFailure) in
-            try file.judge(contents, defers: defersStructure)
+            try file.judge(contents, deferring: deferring)
         }
         try ReaderTable.prepare(in: directory)
         return (mark, contents, structure)

@@ -85,10 +85,13 @@ package enum StorageInspection {
         return findings
     }
 
-    static func open(_ directory: String) throws(ServiceError) -> StorageEnvironment {
+    /// `deferring`: the databases the structure of whose trees is not checked.
+    static func open(
+        _ directory: String, deferring: [DatabaseName] = []
+    ) throws(ServiceError) -> StorageEnvironment {
         try DataFile.checkExistence(in: directory)
         return try StorageEnvironment(
             directory: directory, bytesMax: RootSets.Configuration(directory: directory).sizeLimitBytes,
-            reserveBytes: 0, isInspected: true)
+            reserveBytes: 0, isInspected: true, deferring: deferring)
     }
 }

@@ -2,11 +2,13 @@ package import Core
 import Foundation
 import Platform
 
-/// Writes the storage of a data directory anew by applying its whole change log to an empty one. So everything is
-/// restored exactly, whatever else is damaged. The damaged file stays beside the new one.
+/// Writes the storage of a data directory anew from what is intact in it. The damaged file stays beside the new one.
 ///
-/// A storage whose log is damaged, or does not go back to the first change, is not repaired: entries may be missing or
-/// out of date without a trace, and an old entry could let in somebody who was removed.
+/// With a change log that goes back to the first change, everything is made again from the log, whatever else is
+/// damaged (`RepairFromLog`): the log's chain leads to its end as the totals tell it. Otherwise the intact entries are
+/// kept, and what the log has is taken from it (`RepairFromEntries`): the number of entries of each database and the
+/// sum of their checksums are those of the totals. So everything is exactly what was written last, or nothing is
+/// repaired: an old entry could let in somebody who was removed.
 package enum StorageRepair {
     /// Repairs the storage. Returns what was done, a line each.
     ///
@@ -14,94 +16,82 @@ package enum StorageRepair {
     /// what the storage throws. Then the directory is as it was.
     package static func repair(_ directory: String) throws(ServiceError) -> [String] {
         try StorageRestore.checkFinished(directory)
-        let damaged = try StorageInspection.open(directory)
-        do throws(StorageFailure) {
-            guard !(try StorageInspection.findings(in: damaged)).isEmpty else {
-                return ["nothing is damaged"] + (damaged.possibleLoss.map { [$0] } ?? [])
-            }
-        } catch {
-            throw error.asServiceError
+        let environment: StorageEnvironment
+        switch try look(directory) {
+        case .intact(let lines): return lines
+        case .damaged(let found): environment = found
         }
         let target = directory + "/repaired"
         try? FileManager.default.removeItem(atPath: target)
         do throws(StorageFailure) {
-            let count = try restore(damaged, in: target)
-            guard try StorageInspection.findings(in: try open(target)).isEmpty else {
-                throw .damaged("the storage can't be repaired: what was restored contradicts itself: restore a backup")
-            }
-            let kept = try exchange(directory, target)
-            return [
-                "restored everything by applying the change log again: \(count) changes",
-                "the damaged file is kept as \(kept)",
-            ]
+            let source = try RepairSource(environment, directory)
+            let done = try write(source, to: target)
+            let kept = "the damaged file is kept as \(try exchange(directory, target))"
+            return done + (environment.possibleLoss.map { [$0] } ?? []) + [kept]
         } catch {
             try? FileManager.default.removeItem(atPath: target)
             throw error.asServiceError
         }
     }
 
-    private static func open(_ directory: String) throws(StorageFailure) -> StorageEnvironment {
+    /// Makes the storage anew in `target`, and checks all of it.
+    private static func write(_ source: RepairSource, to target: String) throws(StorageFailure) -> [String] {
+        if source.log.first == 1 {
+            do throws(StorageFailure) {
+                let done = try RepairFromLog.write(source, to: target)
+                try check(target)
+                return done
+            } catch {
+                guard error.isDamage else { throw error }
+                // What is intact may be enough.
+                try? FileManager.default.removeItem(atPath: target)
+            }
+        }
+        let done = try RepairFromEntries.write(source, to: target)
+        try check(target)
+        return done
+    }
+
+    private static func check(_ target: String) throws(StorageFailure) {
+        guard let finding = try StorageInspection.findings(in: try open(target)).first else { return }
+        throw RepairSource.refusal("\(finding.what): \(finding.meaning)")
+    }
+
+    private enum Look {
+        /// Nothing is damaged, as these lines say.
+        case intact([String])
+        case damaged(StorageEnvironment)
+    }
+
+    /// Opens the storage, also when trees of it have a damaged structure, and looks whether anything is damaged.
+    private static func look(_ directory: String) throws(ServiceError) -> Look {
+        let environment: StorageEnvironment
+        do throws(ServiceError) {
+            environment = try StorageInspection.open(directory)
+        } catch {
+            guard error.code == .storageDamaged else { throw error }
+            let trees = DatabaseName.allCases.filter { $0 != .meta }
+            guard let environment = try? StorageInspection.open(directory, deferring: trees) else { throw error }
+            return .damaged(environment)
+        }
+        do throws(StorageFailure) {
+            guard try StorageInspection.findings(in: environment).isEmpty else { return .damaged(environment) }
+            return .intact(["nothing is damaged"] + (environment.possibleLoss.map { [$0] } ?? []))
+        } catch {
+            throw error.asServiceError
+        }
+    }
+
+    /// Opens what a repair has made, or makes it. `hashKey`: the key for hashing names that a new storage gets.
+    static func open(_ directory: String, hashKey: [UInt8] = []) throws(StorageFailure) -> StorageEnvironment {
+        var surroundings = StorageSurroundings()
+        if !hashKey.isEmpty { surroundings.random = RandomSource { $0.copyBytes(from: hashKey.prefix($0.count)) } }
         do throws(ServiceError) {
             return try StorageEnvironment(
                 directory: directory, bytesMax: RootSets.Configuration(directory: directory).sizeLimitBytes,
-                reserveBytes: 0)
+                reserveBytes: 0, surroundings)
         } catch {
             throw .damaged("opening the repaired storage: \(error.reason)")
-        }
-    }
-
-    /// Applies the whole log to an empty storage. Returns how many changes there were.
-    private static func restore(
-        _ damaged: StorageEnvironment, in target: String
-    ) throws(StorageFailure) -> UInt64 {
-        let reader = try ReadTransaction(damaged)
-        try reader.renew()
-        defer { reader.reset() }
-        guard let totals = try? reader.totals() else {
-            throw .damaged("the storage can't be repaired: its totals are damaged: restore a backup")
-        }
-        guard (try? reader.sharedPlace()) == .some(nil) else {
-            throw .damaged(
-                "the storage can't be repaired: it shares a log with others, and would come to differ from them: "
-                    + "restore a backup of another one")
-        }
-        guard totals.firstSequence == 1 else {
-            throw .damaged(
-                "the storage can't be repaired: the change log begins at \(totals.firstSequence), not at the first "
-                    + "change: restore a backup")
-        }
-        let environment = try open(target)
-        var next: UInt64 = 1
-        while next <= totals.sequence {
-            let transaction = try WriteTransaction(environment.handle)
-            var applier = try Applier(transaction, environment)
-            for _ in 0..<256 where next <= totals.sequence {
-                try apply(next, of: damaged, reader, to: &applier)
-                next += 1
-            }
-            try applier.finish(trimmingLogTo: .max, count: 0)
-            try transaction.commit()
-        }
-        let written = try ReadTransaction(environment)
-        try written.renew()
-        defer { written.reset() }
-        guard try written.totals().chainHead == totals.chainHead else {
-            throw .damaged("the storage can't be repaired: the last changes of its log are not there: restore a backup")
-        }
-        return totals.sequence
-    }
-
-    /// Applies one change of the damaged storage's log.
-    private static func apply(
-        _ sequence: UInt64, of damaged: StorageEnvironment, _ reader: ReadTransaction, to applier: inout Applier
-    ) throws(StorageFailure) {
-        guard let record = try? reader.value(damaged.log, bigEndianBytes(sequence)) else {
-            throw .damaged(
-                "the storage can't be repaired: change \(sequence) of its log is damaged or missing: restore a backup")
-        }
-        let mutation = try LogRecord.decode(record.contents, sequence: sequence).mutation
-        guard case .success(let receipt) = try applier.apply(mutation, lack: nil), receipt.sequence == sequence else {
-            throw .damaged("the storage can't be repaired: change \(sequence) of its log can't be applied again")
         }
     }
 

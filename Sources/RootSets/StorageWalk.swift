@@ -226,7 +226,7 @@ struct StorageWalk {
 
 extension Database {
     /// Whether `next` is a key behind `key`.
-    fileprivate func isAscending(_ key: UnsafeRawBufferPointer, _ next: UnsafeRawBufferPointer) -> Bool {
+    func isAscending(_ key: UnsafeRawBufferPointer, _ next: UnsafeRawBufferPointer) -> Bool {
         guard name == .packed else { return key.isBelow(next) }
         guard key.count == 8, next.count == 8 else { return false }
         return key.loadUnaligned(as: UInt64.self) < next.loadUnaligned(as: UInt64.self)

@@ -17,21 +17,17 @@ final class StructureCheck: @unchecked Sendable {
     private let check: Lock<PageCheck>
     private let isStopped: Flag
     private let isReadAhead = Flag()
+    /// The databases whose trees were put off.
+    private let deferring: [DatabaseName]
 
     private final class Flag: Sendable {
         let value = Atomic<Bool>(false)
     }
 
-    /// Maps the file of so many bytes and checks what `meta` leads to, but for the trees of `deferred`. `defers`: false
-    /// checks all of it.
+    /// Maps the file of so many bytes and checks what `meta` leads to, but for the trees of the databases `deferring`.
+    /// `isStopped` ends the check soon when it returns true, as `stop` does.
     ///
     /// Throws when the file can't be mapped or read.
-    convenience init(of file: CInt, fileBytes: Int, _ meta: MetaPage, defers: Bool) throws(StorageFailure) {
-        try self.init(of: file, fileBytes: fileBytes, meta, deferring: defers ? StructureCheck.deferred : [])
-    }
-
-    /// Does the same but for the trees of the databases `deferring`. `isStopped` ends the check soon when it returns
-    /// true, as `stop` does.
     init(
         of file: CInt, fileBytes: Int, _ meta: MetaPage, deferring: [DatabaseName],
         isStopped isStoppedByOwner: @escaping @Sendable () -> Bool = { false }
@@ -52,6 +48,7 @@ final class StructureCheck: @unchecked Sendable {
         }
         self.map = map
         self.meta = meta
+        self.deferring = deferring
         let isStopped = Flag()
         self.isStopped = isStopped
         if deferring.isEmpty { StructureCheck.readAhead(bytes) }
@@ -69,7 +66,7 @@ final class StructureCheck: @unchecked Sendable {
 
     /// Whether the file has all databases that were put off.
     var hasDeferred: Bool {
-        check.withLock { check in StructureCheck.deferred.allSatisfy { check.trees[$0.text] != nil } }
+        check.withLock { check in deferring.allSatisfy { check.trees[$0.text] != nil } }
     }
 
     /// What is wrong with the pages that were checked; `nil` when nothing is.
@@ -98,7 +95,7 @@ final class StructureCheck: @unchecked Sendable {
 
     /// Checks all that was put off. Throws as `check` does.
     func checkRest() throws(StorageFailure) {
-        for name in StructureCheck.deferred { try check(name) }
+        for name in deferring { try check(name) }
         check.withLock { $0.walkDeferred() }
         try throwFinding()
     }

@@ -3,8 +3,8 @@ import CStorageGuard
 import Core
 import Foundation
 
-/// The data file of a storage that is being restored. Until `finish` it has no format, so no service takes it for a
-/// storage. It is made durable when it is opened as a storage.
+/// The data file of a storage that is being restored or repaired. Until `finish` it has no format, so no service takes
+/// it for a storage. It is made durable when it is opened as a storage.
 final class UnfinishedStorage {
     private static let bytesPerCommit = 4 << 20
     /// What is only written at the end.
@@ -45,11 +45,11 @@ final class UnfinishedStorage {
         if !guarded.hasFault { mdb_env_close(handle) }
     }
 
-    /// Adds an entry. Entries come in the order of a backup.
+    /// Adds an entry. Those of one database come in the order of their keys.
     func append(_ entry: BackupEntry) throws(StorageFailure) {
         if entry.database == .meta {
             let known = UnfinishedStorage.lastKeys + [StorageFormat.hashKey, SharedPlace.key]
-            guard known.contains(entry.key) else { throw .refused("the backup has an entry that nobody knows") }
+            guard known.contains(entry.key) else { throw .refused("there is an entry that nobody knows") }
             meta[entry.key] = entry.value
             return
         }
@@ -58,17 +58,33 @@ final class UnfinishedStorage {
         if pendingBytes >= UnfinishedStorage.bytesPerCommit { try commitPending() }
     }
 
+    /// Writes more entries, in a commit of their own.
+    func write(
+        _ body: (WriteTransaction, Databases) throws(StorageFailure) -> Void
+    ) throws(StorageFailure) {
+        try commitPending()
+        let transaction = try WriteTransaction(handle)
+        try body(transaction, databases)
+        try transaction.commit()
+    }
+
     /// Writes what makes it a storage. `header`: of the backup, whose entries must be what it says.
     func finish(_ header: BackupHeader) throws(StorageFailure) {
-        try commitPending()
-        guard let format = meta[StorageFormat.key], let hashKey = meta[StorageFormat.hashKey],
-            let written = meta[Totals.key]
-        else { throw .refused("the backup lacks the format, the hash key or the totals") }
+        guard let written = meta[Totals.key] else { throw .refused("the backup lacks the totals") }
         let totals = try written.withRawBytes { bytes throws(StorageFailure) in
             try Totals(reading: UnsafeRawBufferPointer(rebasing: bytes[SealedValue.sealBytes...]))
         }
         guard totals.sequence == header.sequence, totals.chainHead == header.chainHead else {
             throw .refused("the totals in the backup are not those that its beginning tells")
+        }
+        try finish(totals)
+    }
+
+    /// Writes what makes it a storage, with these totals.
+    func finish(_ totals: Totals) throws(StorageFailure) {
+        try commitPending()
+        guard let format = meta[StorageFormat.key], let hashKey = meta[StorageFormat.hashKey] else {
+            throw .refused("the format or the hash key is missing")
         }
         let transaction = try WriteTransaction(handle)
         try transaction.putBytes(databases.meta, StorageFormat.hashKey, hashKey)

@@ -49,7 +49,7 @@ package enum OfflineStorage {
         }
     }
 
-    /// Restores everything from the change log. Returns what was done, a line each.
+    /// Restores what is damaged from what is intact and the change log. Returns what was done, a line each.
     ///
     /// Throws `storageInUse` while a service has the directory, what `findings` throws, and `storageDamaged` when the
     /// storage can't be repaired.

@@ -8,7 +8,8 @@ let fsckCommand = Command(
     options: [
         Option(
             switch: "repair",
-            "of a stopped service: restore everything from the change log if it is complete; keeps the damaged file"
+            "of a stopped service: restore what is damaged from the change log, if that is possible exactly; keeps the "
+                + "damaged file"
         ),
         .json,
     ]

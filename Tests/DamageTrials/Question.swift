@@ -6,14 +6,17 @@ struct Question {
     let name: String
     /// Whether `SampleStorage.laterChanges` change the answer.
     let isChangedLater: Bool
+    /// Whether the answer is another one when the change log becomes shorter, instead of an error.
+    let isOfLog: Bool
     private let body: (borrowing Snapshot) throws(ServiceError) -> [UInt8]
 
     init(
-        _ name: String, isChangedLater: Bool = false,
+        _ name: String, isChangedLater: Bool = false, isOfLog: Bool = false,
         _ body: @escaping (borrowing Snapshot) throws(ServiceError) -> [UInt8]
     ) {
         self.name = name
         self.isChangedLater = isChangedLater
+        self.isOfLog = isOfLog
         self.body = body
     }
 

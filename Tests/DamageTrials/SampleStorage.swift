@@ -5,9 +5,14 @@ import TestSupport
 
 /// The storage whose copies are damaged: small and large sets, records, a log; and the questions about it.
 enum SampleStorage {
-    static func configuration(_ directory: String) -> RootSets.Configuration {
-        RootSets.Configuration(directory: directory, sizeLimitBytes: 32 << 20, reserveBytes: 1 << 20)
+    /// With every other seed the change log lacks its beginning.
+    static func configuration(_ directory: String, seed: UInt64) -> RootSets.Configuration {
+        RootSets.Configuration(
+            directory: directory, sizeLimitBytes: 32 << 20, reserveBytes: 1 << 20,
+            logRetentionBytes: isLogTrimmed(seed) ? 48 << 10 : 32 << 20)
     }
+
+    private static func isLogTrimmed(_ seed: UInt64) -> Bool { seed % 2 == 1 }
 
     private static let names = (0..<60).map { "collaboration-\($0)" }
     private static let largeNames = ["crowd", "people"]
@@ -108,13 +113,13 @@ enum SampleStorage {
         func write(_ name: String, _ bytes: some Sequence<UInt8>) throws {
             try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
         }
-        try apply(changes, 0..<changes.count - 120, in: directory)
+        try apply(changes, 0..<changes.count - 120, in: directory, seed: seed)
         try write("older.mdb", try data())
-        try apply(changes, changes.count - 120..<changes.count - 2, in: directory)
+        try apply(changes, changes.count - 120..<changes.count - 2, in: directory, seed: seed)
         let before = try data()
         try write(
             "earlier", before[0..<DamagedFile.metaBytes] + before[4096..<4096 + DamagedFile.metaBytes])
-        try apply(changes, changes.count - 2..<changes.count, in: directory)
+        try apply(changes, changes.count - 2..<changes.count, in: directory, seed: seed)
         // What follows is reserved, and empty.
         let newest = try data()
         try write("newest.mdb", newest.prefix(DamagedFile(newest, older: [], earlier: []).usedBytes))
@@ -125,8 +130,10 @@ enum SampleStorage {
     }
 
     /// Opens the storage, applies a part of the changes, and closes it.
-    private static func apply(_ changes: [Change], _ range: Range<Int>, in directory: String) throws {
-        let sets = try RootSets(configuration(directory))
+    private static func apply(
+        _ changes: [Change], _ range: Range<Int>, in directory: String, seed: UInt64
+    ) throws {
+        let sets = try RootSets(configuration(directory, seed: seed))
         for number in range { try sets.apply(Mutation(identifier: identifier(number), changes[number])) }
         sets.close()
     }
@@ -136,7 +143,8 @@ enum SampleStorage {
         let count = try mutations(seed: seed).count
         for start in stride(from: 0, to: count, by: 50) {
             questions.append(
-                Question("changes after \(start)") { snapshot throws(ServiceError) in
+                Question("changes after \(start)", isChangedLater: isLogTrimmed(seed)) {
+                    snapshot throws(ServiceError) in
                     let items = try snapshot.changes(after: UInt64(start), limit: 50).items
                     return .made { bytes in for item in items { bytes.add(item) } }
                 })
@@ -144,13 +152,15 @@ enum SampleStorage {
         for number in stride(from: 0, to: count + 20, by: 7) {
             let identifier = identifier(number)
             questions.append(
-                Question("mutation \(number)") { snapshot throws(ServiceError) in
+                // Later changes make the log shorter.
+                Question("mutation \(number)", isChangedLater: isLogTrimmed(seed), isOfLog: true) {
+                    snapshot throws(ServiceError) in
                     let applied = try snapshot.applied(identifier)
                     return .made { bytes in bytes.add(applied?.sequence ?? .max) }
                 })
         }
         questions.append(
-            Question("totals", isChangedLater: true) { snapshot throws(ServiceError) in
+            Question("totals", isChangedLater: true, isOfLog: true) { snapshot throws(ServiceError) in
                 let statistics = try snapshot.statistics()
                 return .made { bytes in
                     bytes.add(statistics.lastSequence)

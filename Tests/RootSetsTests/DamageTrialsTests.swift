@@ -15,10 +15,11 @@ struct DamageTrialsTests {
         var isPart = 0
         var wrong = 0
         var crashes = 0
+        var repaired = 0
 
         var description: String {
             "\(trials) trials: all answers right \(isRight), all refused \(isRefused), some refused \(isPart), "
-                + "wrong \(wrong), crashes \(crashes)"
+                + "wrong \(wrong), crashes \(crashes), repaired \(repaired)"
         }
     }
 
@@ -40,7 +41,7 @@ struct DamageTrialsTests {
                 if words.first == "begin", words.count == 3, let number = Int(words[1]) {
                     begun = (number, String(words[2]))
                 }
-                guard words.first == "trial", words.count >= 11 else { continue }
+                guard words.first == "trial", words.count >= 13 else { continue }
                 rows[String(words[2]), default: Row()].add(words)
                 #expect(words[8] == "0", "ROOTGATE_TEST_SEED=\(runSeed): \(line)")
                 begun = nil
@@ -57,6 +58,14 @@ struct DamageTrialsTests {
         // A storage that refuses everything would never be wrong.
         let isUsed = rows.values.reduce(0) { $0 + $1.isRight }
         #expect(isUsed * 20 > count, "of \(count) trials, \(isUsed) had all answers, ROOTGATE_TEST_SEED=\(runSeed)")
+        let repaired = rows.values.reduce(0) { $0 + $1.repaired }
+        // With a part of the change log, few storages can be repaired; with a whole one, a third.
+        if runSeed % 2 == 0 {
+            #expect(
+                repaired * 10 > count, "of \(count) trials, \(repaired) were repaired, ROOTGATE_TEST_SEED=\(runSeed)")
+        }
+        #expect(
+            repaired * 50 > count - 200, "of \(count) trials, \(repaired) were repaired, ROOTGATE_TEST_SEED=\(runSeed)")
         for (kind, row) in rows.sorted(by: { $0.key < $1.key }) { print("damage \(kind): \(row)") }
     }
 }
@@ -67,6 +76,7 @@ extension DamageTrialsTests.Row {
         let numbers = [4, 6, 8].map { Int(words[$0]) ?? 0 }
         trials += 1
         wrong += numbers[2]
+        if words[10] == "1" { repaired += 1 }
         switch (numbers[0], numbers[1]) {
         case (_, 0): isRight += 1
         case (0, _): isRefused += 1
