@@ -57,6 +57,13 @@ struct StorageWalk {
 
     /// Walks over everything. Returns false when it was interrupted.
     mutating func run() throws(StorageFailure) -> Bool {
+        guard try walkAll() else { return false }
+        // The snapshot is not in use any more: a writer that has waited for this finds the pages behind it free.
+        if let last = StorageWalk.order.last { whenWalked(last) }
+        return true
+    }
+
+    private mutating func walkAll() throws(StorageFailure) -> Bool {
         if !isRenewed { try transaction.renew() }
         defer { if !isRenewed { transaction.reset() } }
         do throws(StorageFailure) {
@@ -70,7 +77,7 @@ struct StorageWalk {
         for name in StorageWalk.order {
             try beforeWalk(name)
             guard try walk(environment.databases[name]) else { return false }
-            whenWalked(name)
+            if name != StorageWalk.order.last { whenWalked(name) }
         }
         compareTotals()
         return true

@@ -159,6 +159,8 @@ final class SimulatedWorld: @unchecked Sendable {
             wallClock: { [unowned self] in Date(timeIntervalSince1970: 1_800_000_000 + Double(now) / 1000) },
             surroundings: surroundings)
     }
+        // The check of the start has a thread of its own. What it says must not come at a time of its own.
+        while service?.resources.rootSets.health.isChecked == false { usleep(100) }
 
     private var surroundings: Surroundings {
         var surroundings = Surroundings()
