@@ -20,6 +20,16 @@ package struct DiskImage {
         for file in files.indices { leave(file, events, ignoresSyncs: ignoresSyncs, &random) }
     }
 
+    /// What the system holds of the files when the process ends: everything that it has written.
+    package init(_ before: [[UInt8]], written events: [recorded_event]) {
+        files = before
+        for event in events where event.kind == recorded_write {
+            put(
+                UnsafeRawBufferPointer(start: event.bytes, count: event.count), at: Int(event.offset),
+                in: Int(event.file))
+        }
+    }
+
     /// Changes one of the files into what may be left of it.
     private mutating func leave(
         _ file: Int, _ events: [recorded_event], ignoresSyncs: Bool,

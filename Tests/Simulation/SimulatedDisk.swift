@@ -2,11 +2,12 @@ import DiskImages
 import FailingDisk
 import Foundation
 
-/// The disk below the service's data. A power cut takes away what the service has not made durable.
+/// The disk below the service's data. A power cut takes away what the service has not made durable, the end of the
+/// process within a commit what it has not written.
 struct SimulatedDisk {
     private let paths: [String]
-    /// The files' contents when the recording began, all of which is durable. A process that ends without a power cut
-    /// ends no recording: the system still has what it has written.
+    /// The files' contents when the recording began, all of which is durable. A process that ends between two commits
+    /// without a power cut ends no recording: the system still has what it has written.
     private var before: [[UInt8]] = []
     private var dice: Dice
 
@@ -26,8 +27,15 @@ struct SimulatedDisk {
 
     /// Leaves in the files what a disk may hold when the power is cut at that moment. The service must have ended.
     mutating func cutPower(at moment: Int) throws {
-        let events = (0..<moment).map { failing_disk_event($0) }
-        let image = DiskImage(before, events, ignoresSyncs: false, &dice)
+        try leave(DiskImage(before, events(until: moment), ignoresSyncs: false, &dice))
+    }
+
+    /// Leaves in the files what the system holds when the process has ended at that moment.
+    func endProcess(at moment: Int) throws { try leave(DiskImage(before, written: events(until: moment))) }
+
+    private func events(until moment: Int) -> [recorded_event] { (0..<moment).map { failing_disk_event($0) } }
+
+    private func leave(_ image: DiskImage) throws {
         for (path, bytes) in zip(paths, image.files) { try Data(bytes).write(to: URL(fileURLWithPath: path)) }
     }
 }

@@ -56,7 +56,8 @@ final class SimulatedWorld: @unchecked Sendable {
     private var disk: SimulatedDisk
     /// What the disk had recorded when the service's process ended, and when the newest commit began.
     private var (frozenAt, commitBegan) = (0, 0)
-    /// The last sequence of a commit within which the power was cut: nobody knows yet whether the disk has it.
+    /// The last sequence of a commit within which the process has ended, with the whole machine or alone: nobody knows
+    /// yet whether the disk has it.
     private var brokenCommit: UInt64?
     private let workers: Int
     /// Empty when everybody on this machine may do everything.
@@ -158,9 +159,9 @@ final class SimulatedWorld: @unchecked Sendable {
             configuration, clock: MonotonicClock { [unowned self] in now }, random: random,
             wallClock: { [unowned self] in Date(timeIntervalSince1970: 1_800_000_000 + Double(now) / 1000) },
             surroundings: surroundings)
-    }
         // The check of the start has a thread of its own. What it says must not come at a time of its own.
         while service?.resources.rootSets.health.isChecked == false { usleep(100) }
+    }
 
     private var surroundings: Surroundings {
         var surroundings = Surroundings()
@@ -228,7 +229,6 @@ final class SimulatedWorld: @unchecked Sendable {
     private func didCommit(_ sequence: UInt64) {
         spaceFailures = 0
         if hasFaults, dice.isOne(in: 120) {
-            // The power was cut within the commit.
             brokenCommit = sequence
             freeze(at: commitBegan + dice.below(disk.moment - commitBegan + 1))
             return
@@ -251,7 +251,10 @@ final class SimulatedWorld: @unchecked Sendable {
         mustCrash = false
         lastFailure = step
         try putAway()
-        if brokenCommit != nil || dice.isOne(in: 2) {
+        if brokenCommit != nil, dice.isOne(in: 3) {
+            try disk.endProcess(at: frozenAt)
+            try disk.record()
+        } else if brokenCommit != nil || dice.isOne(in: 2) {
             try disk.cutPower(at: frozenAt)
             try disk.record()
         }
