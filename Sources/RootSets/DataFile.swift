@@ -19,11 +19,13 @@ struct DataFile {
     }
 
     /// Notes in the lock of a directory without data that the data file will be made. Removes what a power cut has left
-    /// of one that was being made.
-    static func prepareNew(in directory: String, _ lock: DirectoryLock) throws(StorageFailure) {
+    /// of one that was being made, if the lock says that one was.
+    static func prepareNew(
+        in directory: String, _ lock: DirectoryLock, isUnfinished: Bool
+    ) throws(StorageFailure) {
         let isThere = try withFile(in: directory) { file throws(StorageFailure) in
             let isSmall = fileBytes(file.descriptor).map { $0 <= Limits.unfinishedDataFileBytesMax } ?? false
-            if lock.isNew, isSmall, try !MetaPages.nameCommit(in: file.descriptor) {
+            if isUnfinished, isSmall, try !MetaPages.nameCommit(in: file.descriptor) {
                 guard ftruncate(file.descriptor, 0) == 0 else {
                     throw StorageFailure(errno, "removing an unfinished data file")
                 }

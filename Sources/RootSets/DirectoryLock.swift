@@ -51,19 +51,21 @@ final class DirectoryLock: Sendable {
         close(descriptor)
     }
 
-    /// Whether data were written here before: this process or an earlier one called `markUsed`.
-    var isUsed: Bool {
-        // A power cut may leave zeros.
-        guard let note else { return true }
-        return note.contains { $0 != 0 } && !isNew
+    /// What the directory holds.
+    enum Use {
+        case nothing
+        /// A data file that is being made: somebody has called `markNew`, and nobody `markUsed` since.
+        case unfinished
+        /// Data were written here before: this process or an earlier one called `markUsed`.
+        case data
     }
 
-    /// Whether somebody has called `markNew`, and nobody `markUsed` since.
-    var isNew: Bool { note?.elementsEqual(DirectoryLock.newWord.utf8) ?? false }
-
-    /// What the file holds; `nil` when it can't be read.
-    private var note: [UInt8]? {
-        try? readBytes(of: descriptor, at: 0, bytesMax: 64, "reading \(DirectoryLock.fileName)")
+    /// Throws when the file can't be read: then nothing is known.
+    func use() throws(StorageFailure) -> Use {
+        let note = try readBytes(of: descriptor, at: 0, bytesMax: 64, "reading \(DirectoryLock.fileName)")
+        if note.elementsEqual(DirectoryLock.newWord.utf8) { return .unfinished }
+        // A power cut may leave zeros.
+        return note.contains { $0 != 0 } ? .data : .nothing
     }
 
     /// Whether the file has no name any more. Then another process may have a lock on a new one.
@@ -84,14 +86,14 @@ final class DirectoryLock: Sendable {
 
     /// Notes that the directory holds data, and how large the data file may become. On a full disk the note can't be
     /// written; the next start writes it. Until then a missing data file would be mistaken for a new storage.
-    func markUsed(bytesMax: Int) {
+    /// `isFirst`: whether the note is made durable, because it takes the place of `markNew`'s.
+    func markUsed(bytesMax: Int, isFirst: Bool) {
         let number = String(bytesMax)
         let padding = String(repeating: " ", count: max(0, DirectoryLock.digits - number.count))
         let note = Array((DirectoryLock.word + padding + number + "\n").utf8)
-        let wasNew = isNew
         let written = pwrite(descriptor, note, note.count, 0)
         assert(written == note.count || written == -1, "a note was written only in part")
-        if wasNew { fsync(descriptor) }
+        if isFirst { fsync(descriptor) }
     }
 
     /// How large the data file of a directory may become, as its last user has noted; `nil` when there is no note.

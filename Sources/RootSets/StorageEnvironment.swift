@@ -67,7 +67,6 @@ final class StorageEnvironment: @unchecked Sendable {
             throw ServiceError(.storageFailed, "\(DirectoryLock.removal): restart the service")
         }
         self.lock = lock
-        isOld = lock.isUsed
         self.newest = newest
         directories = BucketDirectories(surroundings)
         path = directory + "/" + DataFile.fileName
@@ -78,8 +77,10 @@ final class StorageEnvironment: @unchecked Sendable {
         closing = DispatchSemaphore(value: 0)
         storage_guard_install()
         do throws(StorageFailure) {
+            let use = try lock.use()
+            isOld = use == .data
             let (mark, contents, structure) = try StorageEnvironment.judge(
-                directory, lock, makesNote: !isInspected, acceptsLoss: acceptsLoss, deferring)
+                directory, lock, use, makesNote: !isInspected, acceptsLoss: acceptsLoss, deferring)
             (self.mark, noted) = (mark, contents)
             self.structure = Lock(structure)
         } catch {
@@ -123,7 +124,7 @@ final class StorageEnvironment: @unchecked Sendable {
         } catch {
             throw error.asServiceError
         }
-        lock.markUsed(bytesMax: bytesMax)
+        lock.markUsed(bytesMax: bytesMax, isFirst: !isOld)
     }
 
     /// Makes the names of a new data directory's files durable, and its own name.
@@ -252,20 +253,21 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Judges the files before LMDB opens them. Returns the note of the newest commit, and what was left for later.
     private static func judge(
-        _ directory: String, _ lock: DirectoryLock, makesNote: Bool, acceptsLoss: Bool, _ deferring: [DatabaseName]
+        _ directory: String, _ lock: DirectoryLock, _ use: DirectoryLock.Use, makesNote: Bool, acceptsLoss: Bool,
+        _ deferring: [DatabaseName]
     ) throws(StorageFailure) -> (CommitMark?, CommitMark.Contents, StructureCheck?) {
         // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
         let isNoted = try CommitMark.contents(in: directory) != .none
-        let isUsed = lock.isUsed || isNoted
+        let isUsed = use == .data || isNoted
         if isUsed {
             var status = stat()
             guard stat(directory + "/" + DataFile.fileName, &status) == 0, status.st_size > 0 else {
                 throw .damaged("the data file of \(directory) is missing or empty")
             }
         }
-        if !isUsed, makesNote { try DataFile.prepareNew(in: directory, lock) }
+        if !isUsed, makesNote { try DataFile.prepareNew(in: directory, lock, isUnfinished: use == .unfinished) }
         // A note that an earlier use has lost stays missing, so that the next start tells.
-        let mark = isNoted || makesNote || !lock.isUsed ? try CommitMark(directory: directory) : nil
+        let mark = isNoted || makesNote || use != .data ? try CommitMark(directory: directory) : nil
         let contents = try mark?.read() ?? .none
         guard contents != .acceptance || acceptsLoss else {
             throw .damaged(

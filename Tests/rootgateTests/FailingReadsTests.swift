@@ -56,6 +56,7 @@ struct FailingReadsTests {
         #expect(
             names == [
                 "data/data.mdb", "data/lock.mdb", "data/newest-commit", "data/clock", "data/secret", "data/restored",
+                "data/owner.lock",
                 "audit",
                 "audit/lines", "audit/lines.000000000003", "server.pem", "server.key", "authority.pem",
             ])
