@@ -58,7 +58,6 @@ extension Applier {
     private func recordVersion(at key: [UInt8]) throws(StorageFailure) -> UInt64? {
         try transaction.get(environment.records, key)?.version
     }
-
 }
 
 extension WriteTransaction {

@@ -16,10 +16,9 @@ enum RepairFromEntries {
         let used = try source.environment.usedBytes(source.reader.handle)
         guard mkdir(target, 0o700) == 0 else { throw StorageFailure(errno, "making \(target)") }
         let storage = try UnfinishedStorage(directory: target, mapBytes: max(1 << 30, 4 * used))
-        for name in [DatabaseName.meta, .records, .packed, .large] {
-            try source.forEachIntactEntry(of: name) { key, value throws(StorageFailure) in
-                try storage.append(BackupEntry(database: name, key: Array(key), value: Array(value)))
-            }
+        try source.visitIntactEntries(of: [.meta, .records, .packed, .large]) {
+            name, key, value throws(StorageFailure) in
+            try storage.append(BackupEntry(database: name, key: Array(key), value: Array(value)))
         }
         var totals = source.totals
         (totals.firstSequence, totals.chainStart) = (source.log.first, source.log.chainStart)

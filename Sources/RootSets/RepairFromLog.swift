@@ -12,7 +12,9 @@ enum RepairFromLog {
         guard let hashKey = try source.reader.value(source.environment.meta, StorageFormat.hashKey)?.contents else {
             throw RepairSource.refusal("the key for hashing names is missing")
         }
-        let environment = try StorageRepair.open(target, hashKey: Array(hashKey))
+        let bytes = Array(hashKey)
+        let environment = try StorageRepair.open(
+            target, random: RandomSource { $0.copyBytes(from: bytes.prefix($0.count)) })
         let last = source.totals.sequence
         var next: UInt64 = 1
         while next <= last {

@@ -35,7 +35,8 @@ struct RepairSource {
         }
         guard try reader.sharedPlace() == nil else {
             throw RepairSource.refusal(
-                "it shares a log with others, and would come to differ from them", ofAnother: true)
+                "it shares a log with others, and would come to differ from them",
+                remedy: "restore a backup of another one")
         }
         let isReadable = try RepairSource.fault(.log, directory, page) == nil
         log =
@@ -44,9 +45,9 @@ struct RepairSource {
             : LogPart(first: totals.sequence + 1, chainStart: totals.chainHead)
     }
 
-    /// Why a storage can't be repaired.
-    static func refusal(_ reason: String, ofAnother: Bool = false) -> StorageFailure {
-        .damaged("the storage can't be repaired: \(reason): restore a backup\(ofAnother ? " of another one" : "")")
+    /// Why a storage can't be repaired, and what to do.
+    static func refusal(_ reason: String, remedy: String = "restore a backup") -> StorageFailure {
+        .damaged("the storage can't be repaired: \(reason): \(remedy)")
     }
 
     private static func wholePart(of totals: Totals, _ reader: ReadTransaction) throws(StorageFailure) -> LogPart {
@@ -75,18 +76,19 @@ struct RepairSource {
         }
     }
 
-    /// Calls `body` with each intact entry of a database, in the order of the keys.
+    /// Calls `visit` with each intact entry of the databases, in the order of `names` and of the keys.
     ///
-    /// Throws what `body` throws, and `damaged` when the pages of the database are damaged.
-    func forEachIntactEntry(
-        of name: DatabaseName,
-        _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StorageFailure) -> Void
+    /// Throws what `visit` throws, and `damaged` when the pages of a database are damaged.
+    func visitIntactEntries(
+        of names: [DatabaseName], _ visit: @escaping StorageWalk.Visit
     ) throws(StorageFailure) {
-        if let fault = try RepairSource.fault(name, directory, page) { throw RepairSource.refusal(fault) }
-        let database = environment.databases[name]
-        try reader.visitEntries(of: database) { key, value throws(StorageFailure) in
-            if database.genuine(value, at: key) != nil { try body(key, value) }
+        for name in names {
+            if let fault = try RepairSource.fault(name, directory, page) { throw RepairSource.refusal(fault) }
         }
+        var walk = try StorageWalk(
+            environment, in: reader, readsAnew: true, of: names, isInterrupted: { false }, report: { _ in },
+            visit: visit)
+        _ = try walk.run()
     }
 
     /// Throws when something of what was read could not be read: it was taken for zeros.

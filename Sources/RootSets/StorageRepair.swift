@@ -82,10 +82,12 @@ package enum StorageRepair {
         }
     }
 
-    /// Opens what a repair has made, or makes it. `hashKey`: the key for hashing names that a new storage gets.
-    static func open(_ directory: String, hashKey: [UInt8] = []) throws(StorageFailure) -> StorageEnvironment {
+    /// Opens what a repair has made, or makes it. `random`: gives a new storage its key for hashing names.
+    static func open(
+        _ directory: String, random: RandomSource = .system
+    ) throws(StorageFailure) -> StorageEnvironment {
         var surroundings = StorageSurroundings()
-        if !hashKey.isEmpty { surroundings.random = RandomSource { $0.copyBytes(from: hashKey.prefix($0.count)) } }
+        surroundings.random = random
         do throws(ServiceError) {
             return try StorageEnvironment(
                 directory: directory, bytesMax: RootSets.Configuration(directory: directory).sizeLimitBytes,

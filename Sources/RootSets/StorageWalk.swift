@@ -12,6 +12,7 @@ struct StorageWalk {
     private let isRenewed: Bool
     /// Whether buckets are read that were found intact before.
     private let readsAnew: Bool
+    private let names: [DatabaseName]
     private let isInterrupted: () -> Bool
     private let report: (StorageFinding) -> Void
     private let beforeWalk: (DatabaseName) throws(StorageFailure) -> Void
@@ -37,16 +38,19 @@ struct StorageWalk {
     /// `isInterrupted` is asked often; when it returns true, the walk ends. `report` gets each finding. `beforeWalk`
     /// gets each database before anything of it is read, `whenWalked` when the walk has left it. `visit` gets each
     /// intact entry, in the order of the walk; what it throws ends the walk. `transaction`: a snapshot that is in use;
-    /// `nil` takes the newest one. `readsAnew`: whether buckets are read that were found intact before.
+    /// `nil` takes the newest one. `readsAnew`: whether buckets are read that were found intact before. `names`: the
+    /// databases that are walked over. Without all of them, what is reported at the end means nothing.
     init(
         _ environment: StorageEnvironment, in transaction: ReadTransaction? = nil, readsAnew: Bool = false,
-        isInterrupted: @escaping () -> Bool, report: @escaping (StorageFinding) -> Void,
+        of names: [DatabaseName] = StorageWalk.order, isInterrupted: @escaping () -> Bool,
+        report: @escaping (StorageFinding) -> Void,
         beforeWalk: @escaping (DatabaseName) throws(StorageFailure) -> Void = { _ in },
         whenWalked: @escaping (DatabaseName) -> Void = { _ in }, visit: @escaping Visit = { _, _, _ in }
     ) throws(StorageFailure) {
         self.environment = environment
         isRenewed = transaction != nil
         self.readsAnew = readsAnew
+        self.names = names
         self.transaction = if let transaction { transaction } else { try ReadTransaction(environment) }
         self.isInterrupted = isInterrupted
         self.report = report
@@ -59,7 +63,7 @@ struct StorageWalk {
     mutating func run() throws(StorageFailure) -> Bool {
         guard try walkAll() else { return false }
         // The snapshot is not in use any more: a writer that has waited for this finds the pages behind it free.
-        if let last = StorageWalk.order.last { whenWalked(last) }
+        if let last = names.last { whenWalked(last) }
         return true
     }
 
@@ -74,10 +78,10 @@ struct StorageWalk {
                 "nobody can tell whether anything is missing or out of date, so nothing is answered",
                 distrusting: DatabaseName.allCases)
         }
-        for name in StorageWalk.order {
+        for name in names {
             try beforeWalk(name)
             guard try walk(environment.databases[name]) else { return false }
-            if name != StorageWalk.order.last { whenWalked(name) }
+            if name != names.last { whenWalked(name) }
         }
         compareTotals()
         return true
@@ -233,7 +237,7 @@ struct StorageWalk {
 
 extension Database {
     /// Whether `next` is a key behind `key`.
-    func isAscending(_ key: UnsafeRawBufferPointer, _ next: UnsafeRawBufferPointer) -> Bool {
+    fileprivate func isAscending(_ key: UnsafeRawBufferPointer, _ next: UnsafeRawBufferPointer) -> Bool {
         guard name == .packed else { return key.isBelow(next) }
         guard key.count == 8, next.count == 8 else { return false }
         return key.loadUnaligned(as: UInt64.self) < next.loadUnaligned(as: UInt64.self)
