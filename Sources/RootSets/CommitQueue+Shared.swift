@@ -240,6 +240,7 @@ extension CommitQueue {
     /// The error of each mutation that is not to be appended. What waits joins the group, as long as it has room.
     private func judge(_ group: inout Group) throws(StorageFailure) -> [ServiceError?] {
         try writing { environment throws(StorageFailure) in
+            try keepListReserve(environment)
             var room = try room(for: group, in: environment)
             var refusals: [ServiceError?] = []
             while refusals.count < group.mutations.count || state.withLock({ $0.take(into: &group) }) {
@@ -354,30 +355,49 @@ extension CommitQueue {
 
     // MARK: Applying
 
-    /// Applies segments behind the place in one commit; when they lack room together, in one commit each. Returns what
-    /// came of the last segment's mutations. `isLastOwn`: whether those are answered here, so that nobody has to be
-    /// told of them as of others' changes.
+    /// Applies segments behind the place in one commit; when they lack room together, in one commit each, with the list
+    /// reserve if need be. Returns what came of the last segment's mutations. `isLastOwn`: whether those are answered
+    /// here, so that nobody has to be told of them as of others' changes.
     private func apply(
         _ segments: [[UInt8]], isLastOwn: Bool = false
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
-        try writing { environment throws(StorageFailure) in
-            do throws(StorageFailure) {
+        do throws(StorageFailure) {
+            return try writing { environment throws(StorageFailure) in
+                try keepListReserve(environment)
                 return try apply(segments[...], isLastOwn: isLastOwn, in: environment)
-            } catch {
-                guard error.isLackOfSpace else { throw error }
             }
-            var results: [Result<MutationReceipt, ServiceError>] = []
-            for position in segments.indices {
+        } catch {
+            guard error.isLackOfSpace else { throw error }
+        }
+        var results: [Result<MutationReceipt, ServiceError>] = []
+        for position in segments.indices {
+            let isOwn = isLastOwn && position == segments.count - 1
+            results = try applyAlone(segments[position...position], isLastOwn: isOwn)
+        }
+        return results
+    }
+
+    /// Applies a segment in a commit of its own, at last with the list reserve.
+    private func applyAlone(
+        _ segment: ArraySlice<[UInt8]>, isLastOwn: Bool
+    ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
+        do throws(StorageFailure) {
+            return try writing { environment throws(StorageFailure) in
                 try commitNothing(environment)
-                let isOwn = isLastOwn && position == segments.count - 1
-                results = try apply(segments[position...position], isLastOwn: isOwn, in: environment)
+                return try apply(segment, isLastOwn: isLastOwn, in: environment)
             }
-            return results
+        } catch {
+            guard error.isLackOfSpace else { throw error }
+            return try withListReserve(after: error) { pages throws(StorageFailure) in
+                try writing { environment throws(StorageFailure) in
+                    try apply(segment, isLastOwn: isLastOwn, listReserve: pages, in: environment)
+                }
+            }
         }
     }
 
     private func apply(
-        _ segments: ArraySlice<[UInt8]>, isLastOwn: Bool, in environment: StorageEnvironment
+        _ segments: ArraySlice<[UInt8]>, isLastOwn: Bool, listReserve: Int = 0, in environment: StorageEnvironment
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         let (began, start) = (MonotonicClock.nanoseconds, surroundings.now())
         // Blocks of the disk are reserved first. What is in the log is applied even when there seem to be too few.
@@ -391,6 +411,11 @@ extension CommitQueue {
             read.append((segment, Segment.hash(bytes)))
         }
         let transaction = try WriteTransaction(in: environment, watch)
+        let reserve = ListReserve(transaction, environment)
+        if listReserve > 0 {
+            try room.countRun(listReserve)
+            try reserve.hold(listReserve)
+        }
         var applier = try Applier(transaction, environment)
         var place = try SharedPlace.read(try transaction.get(environment.meta, SharedPlace.key))
         tellUndecided(at: place)
@@ -412,6 +437,7 @@ extension CommitQueue {
             if isLastOwn, position == read.count - 1 { own = changes } else { others += changes }
             watch.proceed()
         }
+        if listReserve > 0 { try reserve.release(listReserve, all: room.pagesUsed) }
         let digest = place.map { applier.contents(at: $0).digest }
         // Nobody else tells of its own changes when it fails and was made all the same.
         let all = UndecidedChanges(segment: place?.number ?? 0, changes: others + own, sequence: applier.sequence)

@@ -161,6 +161,8 @@ final class CommitQueue: Sendable {
     /// Whether an empty commit was tried since the last commit that changed something. Another one would free no more
     /// pages. Only the writer's thread uses it.
     private let hasTriedEmptyCommit = Atomic<Bool>(false)
+    /// From which number of commits on the list reserve is looked after.
+    let listReserveDue = Atomic<UInt64>(0)
     /// Commits made, and mutations in all of them.
     let commits = Atomic<UInt64>(0)
     let committed = Atomic<UInt64>(0)
@@ -470,8 +472,8 @@ final class CommitQueue: Sendable {
 
     /// Commits one mutation. If it lacks space alone, it is tried once more when the pages that the last commit has
     /// freed can be used. For a removal the change log gives way then: its oldest records are removed, twice as many in
-    /// each round, until the removal finds room. If it still finds none, it gets no record itself, and is committed in
-    /// parts at last.
+    /// each round, until the removal finds room. If it still finds none, it gets no record itself, and at last the list
+    /// reserve (`ListReserve`).
     private func commitAlone(_ pending: WaitingMutation) {
         let isRemoval = !pending.mutation.change.needsSpace
         var round = 0
@@ -482,7 +484,7 @@ final class CommitQueue: Sendable {
                 for result in try attempt(&group, isJoined: false, isLogged: isLogged) { answer(pending, result) }
                 return
             } catch {
-                if error.isLackOfSpace, !isLogged { return answer(pending, outcomeInParts(pending, after: error)) }
+                if error.isLackOfSpace, !isLogged { return commitWithListReserve(pending, after: error) }
                 let canGoOn = error.isLackOfSpace && (round == 0 || isRemoval)
                 guard canGoOn else { return answer(pending, .failure(refusal(error))) }
                 isLogged = round == 0 || hasTrimmedLog(round)
@@ -493,8 +495,21 @@ final class CommitQueue: Sendable {
         }
     }
 
+    /// Commits a removal alone, without a record and with the list reserve.
+    private func commitWithListReserve(_ pending: WaitingMutation, after error: StorageFailure) {
+        do throws(StorageFailure) {
+            try withListReserve(after: error) { pages throws(StorageFailure) in
+                var group = Group(pending, now: surroundings.now)
+                let results = try attempt(&group, isJoined: false, isLogged: false, listReserve: pages)
+                for result in results { answer(pending, result) }
+            }
+        } catch {
+            answer(pending, .failure(refusal(error)))
+        }
+    }
+
     /// What a mutation is told that finds no room alone.
-    func refusal(_ error: StorageFailure) -> ServiceError {
+    private func refusal(_ error: StorageFailure) -> ServiceError {
         guard error.isLackOfSpace, let holder = (try? storage.environment())?.holder else {
             return error.asServiceError
         }
@@ -511,12 +526,14 @@ final class CommitQueue: Sendable {
     }
 
     /// `isJoined`: whether waiting mutations join the group, in their turn, as long as it has room for them. One that
-    /// finds no pages besides the others begins the next group.
-    func attempt(
-        _ group: inout Group, isJoined: Bool, isLogged: Bool = true
+    /// finds no pages besides the others begins the next group. `listReserve`: neighbouring pages that were given up
+    /// for the list of the pages that the commit frees.
+    private func attempt(
+        _ group: inout Group, isJoined: Bool, isLogged: Bool = true, listReserve: Int = 0
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         try writing { environment throws(StorageFailure) in
-            try attempt(&group, isJoined: isJoined, isLogged: isLogged, in: environment)
+            try attempt(
+                &group, isJoined: isJoined, isLogged: isLogged, listReserve: listReserve, in: environment)
         }
     }
 
@@ -552,11 +569,18 @@ final class CommitQueue: Sendable {
     }
 
     private func attempt(
-        _ group: inout Group, isJoined: Bool, isLogged: Bool, in environment: StorageEnvironment
+        _ group: inout Group, isJoined: Bool, isLogged: Bool, listReserve: Int, in environment: StorageEnvironment
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
+        // The last attempt has given it up.
+        if listReserve == 0 { try keepListReserve(environment) }
         var room = try room(for: group, in: environment)
         let began = MonotonicClock.nanoseconds
         let transaction = try WriteTransaction(in: environment, watch)
+        let reserve = ListReserve(transaction, environment)
+        if listReserve > 0 {
+            try room.countRun(listReserve)
+            try reserve.hold(listReserve)
+        }
         var applier = try Applier(transaction, environment)
         var results: [Result<MutationReceipt, ServiceError>] = []
         var isWritten = false
@@ -595,6 +619,7 @@ final class CommitQueue: Sendable {
         guard isWritten else { return results }
         watch.proceed()
         let applied = surroundings.now()
+        if listReserve > 0 { try reserve.release(listReserve, all: room.pagesUsed) }
         try applier.finish(
             trimmingLogTo: UInt64(logShare(in: room)),
             count: trimmedMax(mutations: results.count, recordsBefore: recordsBefore, in: room))
@@ -637,7 +662,7 @@ final class CommitQueue: Sendable {
 
     /// Commits, and tells a lack of space from a failure of the disk: LMDB takes a write that the disk has cut short
     /// for a failure.
-    private func commit(
+    func commit(
         _ transaction: WriteTransaction, _ environment: StorageEnvironment, isDiskFull: Bool = false
     ) throws(StorageFailure) {
         do throws(StorageFailure) {

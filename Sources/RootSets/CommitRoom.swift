@@ -70,6 +70,35 @@ struct CommitRoom {
         return try room.has(need) { count, behind throws(StorageFailure) in try hasRun(count, behind) }
     }
 
+    /// Pages that hold data.
+    var pagesUsed: Int { room.trees.all }
+
+    /// How many pages a value of the list reserve gets that has `present` now; 0 when there is no room for them, `nil`
+    /// when it has enough. The commit must take them before all others.
+    mutating func listReserve(insteadOf present: Int) throws(StorageFailure) -> Int? {
+        let needed = ListReserve.needed(all: room.trees.all)
+        guard present < needed else { return nil }
+        let wanted = ListReserve.wanted(used: room.used, capacity: room.capacity)
+        try environment.prepare(&room, for: PageNeed(run: wanted))
+        if try has(wanted, isFree: false) { return wanted }
+        guard try has(needed, isFree: true) else { return 0 }
+        let longest = min(wanted, try environment.longestFreeRun(lists: needed * FreeRuns.listsPerPage))
+        guard longest >= needed, try has(longest, isFree: true) else { return 0 }
+        return longest
+    }
+
+    /// Whether there is room for so many neighbouring pages. `isFree`: whether the file has so many that are free.
+    private func has(_ count: Int, isFree: Bool) throws(StorageFailure) -> Bool {
+        try room.has(PageNeed(run: count)) { _, _ throws(StorageFailure) in isFree }
+    }
+
+    /// Counts neighbouring pages that the commit takes before all others.
+    mutating func countRun(_ count: Int) throws(StorageFailure) {
+        let need = PageNeed(run: count)
+        try environment.prepare(&room, for: need)
+        room.take(need)
+    }
+
     /// Whether the first mutation finds room only when the pages that the last commit has freed can be used.
     mutating func fitsOnlyAfterEmptyCommit(_ change: Change) throws(StorageFailure) -> Bool {
         guard room.recent > 0 else { return false }

@@ -1,10 +1,15 @@
 /// The longest runs of neighbouring free pages, as of the last commit.
 ///
-/// LMDB takes single pages from the transactions that have freed some first, and searches for neighbours among all.
+/// LMDB takes single pages from the transactions that have freed some first. It searches for neighbours among all, but
+/// gives up after 60 lists for each page that it wants.
 struct FreeRuns {
-    /// The longest run among the pages that one transaction has freed, and how many pages earlier ones have freed.
-    private var runs: [(pages: Int, before: Int)] = []
+    static let listsPerPage = 60
+
+    /// The longest run among the pages that one transaction has freed, and how many pages earlier ones have freed, in
+    /// how many lists.
+    private var runs: [(pages: Int, before: Int, lists: Int)] = []
     private var count = 0
+    private var lists = 0
 
     /// The pages that a record of the list of free pages names: how many, their numbers, and perhaps room for more.
     /// LMDB also writes records that name none. `nil` when the record is damaged.
@@ -16,15 +21,28 @@ struct FreeRuns {
     /// Adds what the next transaction has freed: page numbers in descending order.
     mutating func append(_ pages: UnsafeBufferPointer<Int>) {
         let longest = FreeRuns.longestRun(pages)
-        // A run that is no longer than a later one never decides.
-        while let last = runs.last, last.pages <= longest { runs.removeLast() }
-        runs.append((longest, count))
+        if longest > 0 { runs.append((longest, count, lists)) }
         count += pages.count
+        lists += 1
     }
 
     /// Whether so many neighbouring pages are free and stay so while `behind` single pages are taken.
     func has(_ pages: Int, behind: Int) -> Bool {
-        runs.contains { $0.pages >= pages + max(0, behind - $0.before) }
+        runs.contains {
+            $0.pages >= pages + max(0, behind - $0.before) && $0.lists <= pages * FreeRuns.listsPerPage
+        }
+    }
+
+    /// How many neighbouring pages LMDB finds at most when it has taken `behind` single pages and reads all of these
+    /// lists. They may be in several of them. `lists`: page numbers in descending order.
+    static func longest(in lists: [[Int]], behind: Int) -> Int {
+        var (all, taken) = ([Int](), behind)
+        for list in lists {
+            all += list.dropLast(taken)
+            taken -= min(taken, list.count)
+        }
+        all.sort(by: >)
+        return all.withUnsafeBufferPointer { longestRun($0) }
     }
 
     private static func longestRun(_ pages: UnsafeBufferPointer<Int>) -> Int {

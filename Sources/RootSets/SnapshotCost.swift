@@ -33,9 +33,10 @@ final class SnapshotCost: Sendable {
     private let state = Lock(State())
 
     /// The cost of the snapshot that `transaction` reads. It may be a quarter of the pages that the snapshot leaves
-    /// free.
+    /// free. It is too much as soon as the writer waits for this process's readers.
     convenience init(of reading: Reading, _ environment: StorageEnvironment, _ transaction: ReadTransaction) {
         self.init(of: reading) { () throws(StorageFailure) in
+            if environment.isWaitingForReaders.load(ordering: .relaxed) { return .tooMuch }
             let keptMax = try environment.freePages(transaction.handle) / Limits.snapshotRoomPart
             let kept = try environment.pagesKept(for: transaction.number)
             return kept > keptMax ? .tooMuch : kept > keptMax / 2 ? .much : .little
@@ -51,7 +52,8 @@ final class SnapshotCost: Sendable {
     func present() throws(StorageFailure) -> Level {
         try state.withLock { state throws(StorageFailure) in
             let begin = ContinuousClock.now
-            guard begin >= state.due else { return state.level }
+            // What is to be given up stays so.
+            guard begin >= state.due, state.level != .tooMuch else { return state.level }
             state.level = try judge()
             let end = ContinuousClock.now
             state.due = end + max(.milliseconds(Limits.snapshotCostMilliseconds), (end - begin) * 9)

@@ -3,6 +3,7 @@ import CStorageGuard
 import Core
 import Foundation
 import Platform
+import Synchronization
 
 /// One LMDB environment: the files of a data directory. Only this process has it open for writing.
 ///
@@ -26,6 +27,8 @@ final class StorageEnvironment: @unchecked Sendable {
     /// What of the file's structure was left for later; `nil` when all of it was checked.
     private let structure: Lock<StructureCheck?>
     private let heldPages = Lock(HeldPages())
+    /// Whether the writer waits until older snapshots are not read any more.
+    let isWaitingForReaders = Atomic(false)
     /// The most bytes of the data file as configured.
     private let bytesMax: Int
     private let path: String
@@ -606,19 +609,23 @@ final class StorageEnvironment: @unchecked Sendable {
             logMax: logBytes / pageBytes, trees: present)
     }
 
-    /// Who reads the oldest snapshot in another process; `nil` when nobody does. This process reads no snapshot for
-    /// long, but for those that it gives up when they cost too much (`SnapshotCost`).
-    private func oldestReaderElsewhere() throws(StorageFailure) -> SnapshotReader? {
-        var oldest: SnapshotReader?
+    /// Who reads the oldest snapshot, anywhere and in another process; `nil` when nobody does. This process reads no
+    /// snapshot for long, but for those that it gives up when they cost too much (`SnapshotCost`).
+    private func oldestReaders() throws(StorageFailure) -> (anywhere: SnapshotReader?, elsewhere: SnapshotReader?) {
+        var oldest: (anywhere: SnapshotReader?, elsewhere: SnapshotReader?)
         let code = withUnsafeMutablePointer(to: &oldest) { oldest in
             mdb_reader_list(
                 handle,
                 { line, context in
-                    let oldest = context?.assumingMemoryBound(to: SnapshotReader?.self)
-                    guard let oldest, let line, let reader = SnapshotReader(line: String(cString: line)),
-                        reader.process != Int(getpid())
-                    else { return 0 }
-                    if reader.snapshot < oldest.pointee?.snapshot ?? .max { oldest.pointee = reader }
+                    let oldest = context?.assumingMemoryBound(
+                        to: (anywhere: SnapshotReader?, elsewhere: SnapshotReader?).self)
+                    guard let oldest, let line, let reader = SnapshotReader(line: String(cString: line)) else {
+                        return 0
+                    }
+                    if reader.snapshot < oldest.pointee.anywhere?.snapshot ?? .max { oldest.pointee.anywhere = reader }
+                    if reader.process != Int(getpid()), reader.snapshot < oldest.pointee.elsewhere?.snapshot ?? .max {
+                        oldest.pointee.elsewhere = reader
+                    }
                     return 0
                 }, oldest)
         }
@@ -627,13 +634,30 @@ final class StorageEnvironment: @unchecked Sendable {
         return oldest
     }
 
+    /// Waits until nobody reads an older snapshot than that of the last commit, for a second at most: then the next
+    /// commit may use what the one before the last has freed. A check of this process ends for it. Returns false when
+    /// somebody still reads one.
+    func waitForReaders() throws(StorageFailure) -> Bool {
+        var information = MDB_envinfo()
+        try check(mdb_env_info(handle, &information), "reading the storage's state")
+        isWaitingForReaders.store(true, ordering: .relaxed)
+        defer { isWaitingForReaders.store(false, ordering: .relaxed) }
+        for _ in 0..<1000 {
+            let oldest = try oldestReaders()
+            guard let reader = oldest.anywhere, reader.snapshot < information.me_last_txnid else { return true }
+            guard oldest.elsewhere == nil else { return false }
+            usleep(1000)
+        }
+        return false
+    }
+
     /// Who held pages of the storage when it last came near the reserve; `nil`: nobody.
     var holder: SnapshotReader? { heldPages.withLock { $0.holder } }
 
     /// Counts the pages that others hold, if the file may grow into the reserve because of those.
     func countHeld(_ need: PageNeed, in room: inout StorageRoom) throws(StorageFailure) {
         guard !room.knowsHeld, room.mayReachReserve(need) else { return }
-        let reader = try oldestReaderElsewhere()
+        let reader = try oldestReaders().elsewhere
         let held = try heldPages.withLock { held throws(StorageFailure) in
             held.note(reader)
             guard reader != nil else { return held }
@@ -661,7 +685,7 @@ final class StorageEnvironment: @unchecked Sendable {
     func freeRuns() throws(StorageFailure) -> FreeRuns {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
-        let held = holder?.snapshot ?? .max
+        let held = try oldestReaders().anywhere?.snapshot ?? .max
         return try withReader { reader throws(StorageFailure) in
             var runs = FreeRuns()
             try visitFreed(reader, from: MDB_FIRST, MDB_NEXT) { (transaction: Int, pages) -> Bool in
@@ -670,6 +694,37 @@ final class StorageEnvironment: @unchecked Sendable {
                 return true
             }
             return runs
+        }
+    }
+
+    /// How many neighbouring pages the next commit finds if it reads so many lists of free pages.
+    func longestFreeRun(lists count: Int) throws(StorageFailure) -> Int {
+        var information = MDB_envinfo()
+        try check(mdb_env_info(handle, &information), "reading the storage's state")
+        let held = try oldestReaders().anywhere?.snapshot ?? .max
+        var lists: [[Int]] = []
+        try withReader { reader throws(StorageFailure) in
+            try visitFreed(reader, from: MDB_FIRST, MDB_NEXT) { (transaction: Int, pages) -> Bool in
+                guard transaction < min(information.me_last_txnid, held), lists.count < count else { return false }
+                lists.append(Array(pages))
+                return true
+            }
+        }
+        return FreeRuns.longest(in: lists, behind: ListReserve.pagesBefore)
+    }
+
+    /// How many pages each value of the list reserve has.
+    func listReserve() throws(StorageFailure) -> [ListReserve.Part: Int] {
+        try withReader { reader throws(StorageFailure) in
+            var pages: [ListReserve.Part: Int] = [:]
+            for part in ListReserve.Part.allCases {
+                var value = MDB_val()
+                let code = withMDBValue(part.key) { mdb_get(reader, meta.handle, $0, &value) }
+                if code == MDB_NOTFOUND { continue }
+                try check(code, "reading the list reserve")
+                pages[part] = ListReserve.pages(ofBytes: value.mv_size, pageBytes)
+            }
+            return pages
         }
     }
 

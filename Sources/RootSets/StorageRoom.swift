@@ -30,8 +30,8 @@ struct StorageRoom {
     var trees: StorageTrees
 
     /// How many neighbouring pages the commit takes that makes so many others free: LMDB lists them in one value, in
-    /// eight bytes each.
-    static func freeListPages(of count: Int) -> Int { count / 512 + 1 }
+    /// eight bytes each, behind a header of 16 bytes and their number.
+    static func freeListPages(of count: Int) -> Int { (count + 2) / 512 + 1 }
 
     /// Pages that are free inside of the file, now or after the next commit.
     private var free: Int { max(0, used - trees.all - held) }

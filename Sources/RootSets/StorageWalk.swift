@@ -123,7 +123,8 @@ struct StorageWalk {
                 return true
             }
             last = keyBytes
-            let isCounted = database.name != .meta || !keyBytes.elementsEqual(Totals.key)
+            let isCounted =
+                database.name != .meta || !keyBytes.elementsEqual(Totals.key) && !ListReserve.holds(keyBytes)
             if let sealed = checked(bytes, at: keyBytes, in: database) {
                 if isCounted { tally.add(sealed.checksum) }
                 note(sealed, keyBytes, in: database, &previous)

@@ -20,6 +20,20 @@ struct FreeRunsTests {
         #expect(runs([[4]]).has(1, behind: 0) && !runs([[4]]).has(2, behind: 0))
     }
 
+    @Test("For each page that it wants LMDB reads 60 lists and no more")
+    func patience() {
+        let late = runs([[Int]](repeating: [9, 7], count: 121) + [[5, 4, 3]])
+        #expect(late.has(3, behind: 0) && !late.has(2, behind: 0) && late.has(1, behind: 0))
+    }
+
+    @Test("LMDB merges the lists that it has read, and takes the lowest pages of the first ones first")
+    func merged() {
+        let lists = [[9, 7, 3], [8, 6, 5], [20, 10]]
+        #expect(FreeRuns.longest(in: lists, behind: 0) == 6)
+        #expect(FreeRuns.longest(in: lists, behind: 2) == 3 && FreeRuns.longest(in: lists, behind: 4) == 1)
+        #expect(FreeRuns.longest(in: lists, behind: 8) == 0 && FreeRuns.longest(in: [], behind: 0) == 0)
+    }
+
     @Test("A record names its pages or none, and one that says more than it has is damaged")
     func records() {
         func listed(_ words: [Int]) -> [Int]? {
@@ -39,7 +53,6 @@ struct FreeRunsTests {
         // The last run is behind six other pages.
         #expect(three.has(3, behind: 6))
         #expect(!three.has(3, behind: 7) && three.has(2, behind: 7))
-        // A longer run later replaces what is before it.
         let rising = runs([[1], [4, 3], [9, 8, 7]])
         #expect(rising.has(3, behind: 3) && !rising.has(3, behind: 4) && rising.has(1, behind: 5))
     }

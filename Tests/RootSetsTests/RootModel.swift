@@ -235,11 +235,16 @@ func expectSame(
 final class Storage {
     let scratch = ScratchDirectory()
     private let configure: (inout RootSets.Configuration) -> Void
+    private let surroundings: StorageSurroundings
+    private let log: (any SharedLog)?
     private var opened: RootSets?
 
     /// The reserve is small, so that tests don't write 32 MiB files.
-    init(_ configure: @escaping (inout RootSets.Configuration) -> Void = { _ in }) throws {
-        self.configure = configure
+    init(
+        _ surroundings: StorageSurroundings = StorageSurroundings(), sharing log: (any SharedLog)? = nil,
+        _ configure: @escaping (inout RootSets.Configuration) -> Void = { _ in }
+    ) throws {
+        (self.surroundings, self.log, self.configure) = (surroundings, log, configure)
         opened = try open()
     }
 
@@ -260,7 +265,7 @@ final class Storage {
     func open() throws(ServiceError) -> RootSets {
         var configuration = RootSets.Configuration(directory: directory, sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20)
         configure(&configuration)
-        return try RootSets(configuration)
+        return try RootSets(configuration, surroundings: surroundings, shared: log)
     }
 
     func close() {

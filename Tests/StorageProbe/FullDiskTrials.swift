@@ -10,8 +10,7 @@ import TestSupport
 /// much fits as before.
 ///
 /// A disk is one in memory where this process may mount one. Others end at some byte of the data file. Some of these
-/// promise room that they don't have, and cut writes short. There removals may be refused, but only for lack of space,
-/// and a refused one may have removed a part.
+/// promise room that they don't have, and cut writes short. There removals may be refused, but only for lack of space.
 /// What was removed there may leave no room, either: some of the free pages may be behind the disk's end, because LMDB
 /// does not write pages that a commit has taken and given back.
 struct FullDiskTrials {
@@ -40,12 +39,15 @@ struct FullDiskTrials {
         let log: Int
         /// The most roots of an addition.
         let batch: Int
+        /// Whether the storage gets records, too.
+        let hasDocuments: Bool
 
         var description: String {
             "disk \(disk); limit \(limit), reserve \(reserve), log \(log), additions up to \(batch)"
+                + (hasDocuments ? ", documents" : "")
         }
 
-        init(_ random: inout SeededGenerator, isBrief: Bool) {
+        init(_ random: inout SeededGenerator, isBrief: Bool, hasDocuments: Bool) {
             let size = Int.random(in: isBrief ? 6...9 : 8...40, using: &random)
             switch Int.random(in: 0..<8, using: &random) {
             case 0...1: disk = .endless
@@ -63,6 +65,7 @@ struct FullDiskTrials {
             } else {
                 limit = [8, 16, 64, 1024].randomElement(using: &random) ?? 8
             }
+            self.hasDocuments = hasDocuments
         }
     }
 
@@ -91,13 +94,14 @@ struct FullDiskTrials {
     private var sets: RootSets?
     /// What the storage should have.
     private var model: [CollaborationIdentifier: [Digest]] = [:]
+    private var documents = StoredDocuments()
     private var removals = 0
     /// Removals that were refused because the disk does not keep its promise.
     private var refused = 0
 
     private init(seed: UInt64, isBrief: Bool) {
         random = SeededGenerator(seed: seed)
-        plan = Plan(&random, isBrief: isBrief)
+        plan = Plan(&random, isBrief: isBrief, hasDocuments: seed % 2 == 1)
         failing_disk_end(0, 0)
         // No disk has to be waited for.
         var small = SmallDisk(mebibytes: 512)
@@ -117,7 +121,7 @@ struct FullDiskTrials {
     private mutating func run() throws -> String {
         defer { sets?.close() }
         sets = try RootSets(configuration)
-        let first = try fill()
+        let first = try fill(withDocuments: plan.hasDocuments)
         let full = try storage.read { snapshot throws(ServiceError) in try snapshot.statistics() }
         let fileMax = (plan.limit + plan.reserve) << 20
         guard full.fileBytes <= fileMax else { throw Wrong(what: "the file has \(full.fileBytes) bytes") }
@@ -128,9 +132,12 @@ struct FullDiskTrials {
             try compare()
         }
         for name in Array(model.keys) { try drop(name) }
-        guard model.isEmpty else { return "\(plan): \(first) roots, \(removals) removals, \(refused) refused" }
+        for _ in 0..<12 where !documents.counts.isEmpty { try removeDocuments() }
+        guard model.isEmpty, documents.counts.isEmpty else {
+            return "\(plan): \(first) roots, \(removals) removals, \(refused) refused"
+        }
         if Bool.random(using: &random) { try reopen() }
-        let second = try fill()
+        let second = try fill(withDocuments: false)
         guard isLying || second >= first / 2 else {
             throw Wrong(what: "\(first) roots fitted, and \(second) in the end")
         }
@@ -179,7 +186,7 @@ struct FullDiskTrials {
     }
 
     /// Adds to several collaborations until additions are refused. Returns how many roots they have.
-    private mutating func fill() throws -> Int {
+    private mutating func fill(withDocuments: Bool) throws -> Int {
         for index in 0..<Int.random(in: 1...4, using: &random) {
             let name = try StorageProbe.name(index)
             if try add(.createCollaboration(name, .challenge)) { model[name] = [] }
@@ -188,6 +195,10 @@ struct FullDiskTrials {
         guard let one = names.first else { return 0 }
         var (refusals, batch) = (0, plan.batch)
         for _ in 0..<6000 where batch > 0 {
+            if withDocuments, refusals == 0, Bool.random(using: &random) {
+                let (edit, document, count) = documents.addition(&random)
+                if try add(.edit(edit)) { documents.add(count, to: document) }
+            }
             let name = names.randomElement(using: &random) ?? one
             let roots = digests(refusals > 0 ? batch : max(1, batch / 2, size(upTo: batch)))
             if try add(.addRoots(name, roots)) {
@@ -212,8 +223,23 @@ struct FullDiskTrials {
         }
     }
 
+    /// Removes some documents.
+    private mutating func removeDocuments() throws {
+        let (edit, gone) = documents.removal(&random)
+        removals += 1
+        do {
+            try storage.apply(Mutation(.edit(edit)))
+            documents.remove(gone)
+        } catch let error as ServiceError where isLying && error.code == .storageFull {
+            refused += 1
+        } catch {
+            throw Wrong(what: "removing documents got \(error), after \(removals)")
+        }
+    }
+
     /// Sends one or several removals at once, of roots that are there or not.
     private mutating func remove() throws {
+        if plan.hasDocuments, Int.random(in: 0..<4, using: &random) == 0 { try removeDocuments() }
         var changes: [(change: Change, changed: UInt64)] = []
         for _ in 0..<(Bool.random(using: &random) ? 1 : Int.random(in: 2...20, using: &random)) {
             guard let name = model.keys.randomElement(using: &random), var present = model[name] else { break }
@@ -238,18 +264,16 @@ struct FullDiskTrials {
         }
         group.wait()
         removals += changes.count
-        var doubtful: [CollaborationIdentifier: Set<Digest>] = [:]
         for (result, (change, count)) in zip(results.withLock({ $0 }), changes) {
             switch result {
             case .success(let receipt) where receipt.changed == count: break
             case .failure(let error) where isLying && error.code == .storageFull:
                 refused += 1
                 guard case .removeRoots(let name, let roots) = change, count > 0 else { continue }
-                doubtful[name, default: []].formUnion(roots)
+                model[name, default: []] += roots
             default: throw Wrong(what: "a removal of \(count) got \(String(describing: result)), after \(removals)")
             }
         }
-        for (name, roots) in doubtful { try settle(name, maybe: roots) }
         // Additions in between take what they can.
         guard Int.random(in: 0..<8, using: &random) == 0, let name = model.keys.randomElement(using: &random) else {
             return
@@ -263,34 +287,11 @@ struct FullDiskTrials {
             try storage.apply(Mutation(.dropCollaboration(name)))
         } catch let error as ServiceError where isLying && error.code == .storageFull {
             refused += 1
-            let maybe = Set(model[name] ?? [])
-            model[name] = []
-            return try settle(name, maybe: maybe)
+            return
         } catch {
             throw Wrong(what: "dropping got \(error)")
         }
         model[name] = nil
-    }
-
-    /// Takes for true what a collaboration has, if that is what it must have and some of `maybe`.
-    private mutating func settle(_ name: CollaborationIdentifier, maybe: Set<Digest>) throws {
-        let (found, sure) = (try roots(of: name), Set(model[name] ?? []))
-        guard sure.isSubset(of: found), sure.union(maybe).isSuperset(of: found) else {
-            throw Wrong(what: "\(name) has other roots than before and behind a refused removal")
-        }
-        model[name] = found
-    }
-
-    private func roots(of name: CollaborationIdentifier) throws -> [Digest] {
-        var found: [Digest] = []
-        while true {
-            let last = found.last
-            let page = try storage.read { snapshot throws(ServiceError) in
-                try snapshot.roots(of: name, after: last, limit: 4096)
-            }
-            found += page?.items ?? []
-            guard page?.hasMore == true else { return found }
-        }
     }
 
     private func compare() throws {
@@ -298,11 +299,20 @@ struct FullDiskTrials {
         while try !storage.health.isChecked, ContinuousClock.now < deadline { usleep(1000) }
         guard try storage.health.isChecked else { throw Wrong(what: "the check of the start does not end") }
         for (name, expected) in model {
-            let found = try roots(of: name)
+            var found: [Digest] = []
+            while true {
+                let last = found.last
+                let page = try storage.read { snapshot throws(ServiceError) in
+                    try snapshot.roots(of: name, after: last, limit: 4096)
+                }
+                found += page?.items ?? []
+                guard page?.hasMore == true else { break }
+            }
             guard found == expected.sorted() else {
                 throw Wrong(what: "\(name) has \(found.count) roots, not the \(expected.count) that it should have")
             }
         }
+        if let fault = try documents.fault(in: storage) { throw Wrong(what: fault) }
         guard try storage.health.level == .intact else { throw Wrong(what: "the storage counts as failed") }
     }
 }

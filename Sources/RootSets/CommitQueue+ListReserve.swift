@@ -1,0 +1,86 @@
+import Core
+
+// A removal for which no commit finds room: its list of freed pages gets the neighbouring pages that are kept for it
+// (`ListReserve`).
+
+extension CommitQueue {
+    /// Takes what the storage lacks of its reserve, in commits of its own, as far as there is room for it. What has no
+    /// room is tried again some commits later.
+    func keepListReserve(_ environment: StorageEnvironment) throws(StorageFailure) {
+        let count = commits.load(ordering: .relaxed)
+        guard count >= listReserveDue.load(ordering: .relaxed), storage.health.refusalOfAdditions == nil else { return }
+        do throws(StorageFailure) {
+            for _ in ListReserve.lasting where try !takeListReserve(environment) {
+                return listReserveDue.store(count + ListReserve.commitsBetween, ordering: .relaxed)
+            }
+        } catch {
+            guard error.isLackOfSpace else { throw error }
+            listReserveDue.store(count + ListReserve.commitsBetween, ordering: .relaxed)
+        }
+    }
+
+    /// Takes one value of the reserve that is missing or too small, in a commit of its own, and gives up the rest of
+    /// one that was used. Returns false when something is missing for which there is no room.
+    private func takeListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
+        let present = try environment.listReserve()
+        var room = try newRoom(environment)
+        var missing: (part: ListReserve.Part, pages: Int)?
+        for part in ListReserve.lasting where missing == nil {
+            missing = try room.listReserve(insteadOf: present[part, default: 0]).map { (part, $0) }
+        }
+        let taken = missing.flatMap { $0.pages > 0 ? $0 : nil }
+        guard taken != nil || present[.rest] != nil else { return missing == nil }
+        try commit(in: environment) { reserve throws(StorageFailure) in
+            if let taken { try reserve.take(taken.pages, for: taken.part) }
+            try reserve.giveUp(.rest)
+        }
+        return missing == nil || taken != nil
+    }
+
+    /// Calls `body`, which commits a removal, with the number of pages that it may hold for its list, and takes the
+    /// reserve again. Throws `error`, why the removal has found no room otherwise, when the reserve can't be used now.
+    func withListReserve<R>(
+        after error: StorageFailure, _ body: (_ pages: Int) throws(StorageFailure) -> R
+    ) throws(StorageFailure) -> R {
+        defer { restoreListReserve() }
+        let pages = try writing { environment throws(StorageFailure) in try giveUpListReserve(environment) }
+        guard pages > 0 else { throw error }
+        return try body(pages)
+    }
+
+    /// Gives up the larger value. Returns how many pages the next commit finds side by side; 0 when it may use none,
+    /// because somebody reads an older snapshot.
+    private func giveUpListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Int {
+        let present = try environment.listReserve()
+        let largest = ListReserve.lasting.max { present[$0, default: 0] < present[$1, default: 0] }
+        guard let largest, let pages = present[largest] else { return 0 }
+        try commitNothing(environment)
+        guard try environment.waitForReaders() else { return 0 }
+        try commit(in: environment) { reserve throws(StorageFailure) in try reserve.giveUp(largest) }
+        try commitNothing(environment)
+        guard try environment.waitForReaders() else { return 0 }
+        return try environment.freeRuns().has(pages, behind: ListReserve.pagesBefore) ? pages : 0
+    }
+
+    /// Takes the reserve again behind the last attempt of a removal. What can't be taken now is taken before a later
+    /// commit.
+    private func restoreListReserve() {
+        listReserveDue.store(0, ordering: .relaxed)
+        try? writing { environment throws(StorageFailure) in
+            for _ in ListReserve.lasting {
+                try commitNothing(environment)
+                guard try environment.waitForReaders(), try takeListReserve(environment) else { return }
+            }
+        }
+    }
+
+    /// Commits what `body` changes in the reserve.
+    private func commit(
+        in environment: StorageEnvironment, _ body: (ListReserve) throws(StorageFailure) -> Void
+    ) throws(StorageFailure) {
+        let transaction = try WriteTransaction(in: environment, watch)
+        try body(ListReserve(transaction, environment))
+        try transaction.put(try transaction.totals(in: environment.meta), in: environment.meta)
+        try commit(transaction, environment)
+    }
+}

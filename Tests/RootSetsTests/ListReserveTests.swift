@@ -1,0 +1,233 @@
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RootSets
+
+/// `StorageProbe full-disks` removes from small disks, whose free pages may be scattered, too.
+@Suite("The list reserve")
+struct ListReserveTests {
+    private let pages = ScatteredStorage.reservePages
+
+    @Test("Edits that free more pages than scattered ones can list find room one after the other, and are whole")
+    func scattered() throws {
+        let scattered = try ScatteredStorage()
+        let storage = scattered.storage
+        for document in ScatteredStorage.documents {
+            #expect(try scattered.records(document) == ScatteredStorage.records)
+            try storage.sets.apply(Mutation(ScatteredStorage.removal(document)))
+            #expect(try scattered.records(document) == 0)
+            #expect(try scattered.records(3) == 2 * ScatteredStorage.records)
+            let reserve = try storage.listReserve()
+            #expect(reserve[..<2].allSatisfy { $0 > pages - 8 } && reserve[2...] == [0, 0], "\(document): \(reserve)")
+        }
+        #expect(try storage.sets.allRoots(of: try name("decks")) == [])
+        storage.close()
+        #expect(try StorageInspection.findings(in: storage.directory).isEmpty)
+    }
+
+    @Test("Without a reserve such an edit is refused, and has changed nothing")
+    func withoutReserve() throws {
+        let scattered = try ScatteredStorage([])
+        for document in ScatteredStorage.documents {
+            #expect(try scattered.storage.sets.refusal(of: ScatteredStorage.removal(document)) == .storageFull)
+            #expect(try scattered.records(document) == ScatteredStorage.records)
+        }
+        #expect(try scattered.storage.listReserve() == [0, 0, 0, 0])
+        scattered.storage.close()
+        #expect(try StorageInspection.findings(in: scattered.storage.directory).isEmpty)
+    }
+
+    @Test("One value is enough for a removal", arguments: ListReserve.lasting)
+    func oneValue(part: ListReserve.Part) throws {
+        let scattered = try ScatteredStorage([part])
+        #expect(try scattered.storage.sets.refusal(of: ScatteredStorage.removal(1)) == nil)
+        #expect(try scattered.records(1) == 0)
+    }
+
+    @Test("What a process has left free of the reserve is taken again, and an addition finds its room besides")
+    func missing() throws {
+        let scattered = try ScatteredStorage()
+        for part in ListReserve.lasting {
+            try scattered.change { commit in
+                try commit { transaction, environment in try ListReserve(transaction, environment).giveUp(part) }
+                for _ in 0..<2 { try commit { _, _ in } }
+            }
+            #expect(try scattered.storage.sets.refusal(of: .addRoots(try name("decks"), [.zero])) == nil)
+            #expect(try scattered.storage.listReserve() == [pages, pages, 0, 0])
+        }
+    }
+
+    @Test("While somebody reads an older snapshot, such a removal is refused and leaves the reserve as it is")
+    func reader() throws {
+        let scattered = try ScatteredStorage()
+        let code = try scattered.storage.sets.read { _ throws(ServiceError) in
+            (try? scattered.storage.sets)?.refusal(of: ScatteredStorage.removal(1))
+        }
+        #expect(code == .storageFull)
+        #expect(try scattered.records(1) == ScatteredStorage.records)
+        #expect(try scattered.storage.listReserve() == [pages, pages, 0, 0])
+        #expect(try scattered.storage.sets.refusal(of: ScatteredStorage.removal(1)) == nil)
+    }
+
+    @Test("A value grows with the storage, and a small storage has none")
+    func sizes() {
+        #expect(ListReserve.needed(all: 500) == 0 && ListReserve.needed(all: 501) > 0)
+        for all in [501, 1000, 5000, 60_000, 100_000] {
+            #expect(ListReserve.needed(all: all) > StorageRoom.freeListPages(of: all))
+            // What it gets is enough until the storage is larger by a half, if it may become so.
+            #expect(ListReserve.wanted(used: all, capacity: .max) >= ListReserve.needed(all: all * 3 / 2))
+            #expect(ListReserve.wanted(used: all, capacity: all) >= ListReserve.needed(all: all))
+        }
+        #expect(ListReserve.wanted(used: 1 << 30, capacity: .max) == ListReserve.pagesMax)
+    }
+}
+
+/// Commits fail for lack of space as a script says, as on a full disk.
+@Suite("The last attempt of a removal")
+struct LastAttemptTests {
+    /// Whether the next commits of mutations fail. Later ones don't.
+    private let script = Shared<[Bool]>([])
+    private let storage: Storage
+    private let decks: CollaborationIdentifier
+    private let roots: [Digest]
+
+    init() throws {
+        var random = SeededGenerator(seed: runSeed)
+        roots = (0..<60_000).map { _ in random.digest() }
+        var surroundings = StorageSurroundings()
+        surroundings.willCommit = { [script] in
+            script.with { !$0.isEmpty && $0.removeFirst() ? ENOSPC : 0 }
+        }
+        storage = try Storage(surroundings)
+        decks = try storage.create("decks")
+        for part in stride(from: 0, to: roots.count, by: 30_000) {
+            try storage.sets.apply(Mutation(.addRoots(decks, Array(roots[part..<part + 30_000]))))
+        }
+        var edit = Edit()
+        edit.records = [RecordEdit([1], value: [1]), RecordEdit([2], value: [2])]
+        try storage.sets.apply(Mutation(.edit(edit)))
+    }
+
+    /// In the group, alone, with the pages of the last commit, with a shorter log, and without a record.
+    private static let attempts = [Bool](repeating: true, count: 5)
+
+    private func expectWhole(_ remaining: [Digest]) throws {
+        #expect(script.value == [])
+        #expect(try storage.sets.allRoots(of: decks) == remaining.sorted())
+        #expect(try storage.sets.statistics().roots == UInt64(remaining.count))
+        #expect(try storage.sets.apply(Mutation(.addRoots(decks, [.zero]))).changed == 1)
+        #expect(try storage.sets.apply(Mutation(.removeRoots(decks, [.zero]))).changed == 1)
+        try expectReserve()
+    }
+
+    /// Expects both values, and nothing else.
+    private func expectReserve() throws {
+        let reserve = try storage.listReserve()
+        #expect(reserve[0] > 0 && reserve[1] > 0 && reserve[2...] == [0, 0], "\(reserve)")
+        storage.close()
+        #expect(try StorageInspection.findings(in: storage.directory).isEmpty)
+    }
+
+    @Test("A removal of root hashes has one sequence, and the log is given up for it")
+    func removal() throws {
+        script.with { $0 = Self.attempts }
+        let receipt = try storage.sets.apply(Mutation(.removeRoots(decks, Array(roots.prefix(1000)))))
+        #expect(receipt == MutationReceipt(sequence: 5, changed: 1000, isRepeat: false))
+        #expect(try storage.sets.statistics().firstSequence == 6)
+        try expectWhole(Array(roots[1000...]))
+    }
+
+    @Test("A collaboration goes whole")
+    func drop() throws {
+        script.with { $0 = Self.attempts }
+        #expect(try storage.sets.apply(Mutation(.dropCollaboration(decks))).sequence == 5)
+        #expect(try storage.sets.statistics().roots == 0)
+        try storage.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+        #expect(try storage.sets.allRoots(of: decks) == [])
+    }
+
+    @Test("An edit goes whole")
+    func edit() throws {
+        script.with { $0 = Self.attempts }
+        var edit = Edit(decks)
+        edit.removedRoots = Array(roots.prefix(200))
+        edit.records = [RecordEdit([1], value: nil, expecting: .version(4))]
+        #expect(try storage.sets.apply(Mutation(.edit(edit))).changed == 200)
+        #expect(try storage.sets.read { snapshot throws(ServiceError) in try snapshot.record([1]) } == nil)
+        try expectWhole(Array(roots[200...]))
+    }
+
+    @Test("A removal that finds no room then either has changed nothing, and the reserve is taken again")
+    func noRoom() throws {
+        script.with { $0 = Self.attempts + [true] }
+        #expect(try storage.sets.refusal(of: .removeRoots(decks, Array(roots.prefix(1000)))) == .storageFull)
+        try expectWhole(roots)
+    }
+
+    @Test("An addition does not get the reserve")
+    func addition() throws {
+        script.with { $0 = [true, true, true] }
+        #expect(try storage.sets.refusal(of: .addRoots(decks, [.zero])) == .storageFull)
+        try expectWhole(roots)
+    }
+
+    @Test("What a process that ended has left of the reserve is made whole by the next addition")
+    func interrupted() throws {
+        for (missing, hasRest) in [(ListReserve.lasting, true), ([.first], true), ([.second], false)] {
+            storage.close()
+            try {
+                let environment = try StorageEnvironment(
+                    directory: storage.directory, bytesMax: 1 << 30, reserveBytes: 1 << 20)
+                let transaction = try WriteTransaction(in: environment)
+                let reserve = ListReserve(transaction, environment)
+                if hasRest { try reserve.take(3, for: .rest) }
+                for part in missing { #expect(try reserve.giveUp(part) > 0) }
+                try transaction.put(try transaction.totals(in: environment.meta), in: environment.meta)
+                try transaction.commit()
+            }()
+            try storage.reopen()
+            try storage.sets.apply(Mutation(.addRoots(decks, [.zero])))
+            try expectReserve()
+        }
+    }
+
+    @Test("A backup has nothing of the reserve, and neither has the storage that is restored from it")
+    func backup() throws {
+        let backup = storage.scratch.path + "/backup"
+        storage.close()
+        let descriptor = open(backup, O_RDWR | O_CREAT, 0o600)
+        defer { close(descriptor) }
+        _ = try StorageBackup.write(storage.directory, to: descriptor, time: 0, rate: nil, progress: { _ in })
+        let restored = storage.scratch.path + "/restored"
+        try BackupScene.restore(backup, toDirectory: restored)
+        let environment = try StorageEnvironment(directory: restored, bytesMax: 1 << 30, reserveBytes: 1 << 20)
+        let reserve = ListReserve(try WriteTransaction(in: environment), environment)
+        for part in ListReserve.Part.allCases { #expect(try reserve.pages(part) == 0) }
+        #expect(try storage.listReserve()[0] > 0)
+    }
+
+    @Test("A storage that shares a log applies what the log has with the reserve, too")
+    func shared() throws {
+        let log = MemoryLog()
+        var surroundings = log.found()
+        surroundings.willCommit = { [script] in
+            script.with { !$0.isEmpty && $0.removeFirst() ? ENOSPC : 0 }
+        }
+        let storage = try Storage(surroundings, sharing: log)
+        #expect(becomesTrue { (try? storage.sets.sharing?.segment) == 1 })
+        let decks = try storage.create("decks")
+        for part in stride(from: 0, to: roots.count, by: 30_000) {
+            try storage.sets.apply(Mutation(.addRoots(decks, Array(roots[part..<part + 30_000]))))
+        }
+        try storage.sets.apply(Mutation(.addRoots(decks, [.zero])))
+        // With others, and alone.
+        script.with { $0 = [true, true] }
+        #expect(try storage.sets.apply(Mutation(.removeRoots(decks, Array(roots.prefix(1000))))).changed == 1000)
+        #expect(script.value == [])
+        #expect(try storage.sets.allRoots(of: decks) == (roots[1000...] + [.zero]).sorted())
+        let reserve = try storage.listReserve()
+        #expect(reserve[0] > 0 && reserve[1] > 0 && reserve[2...] == [0, 0], "\(reserve)")
+    }
+}
