@@ -4,30 +4,45 @@ import Core
 // (`ListReserve`).
 
 extension CommitQueue {
+    /// What the writer knows of the list reserve. Only its thread uses it.
+    struct ListReserveState {
+        /// From which number of commits on the reserve is looked after.
+        var due: UInt64 = 0
+        /// Whether a value was given up that was not taken again.
+        var isGivenUp = false
+    }
+
     /// Takes what the storage lacks of its reserve, in commits of its own, as far as there is room for it. What has no
     /// room is tried again some commits later.
     func keepListReserve(_ environment: StorageEnvironment) throws(StorageFailure) {
-        let count = commits.load(ordering: .relaxed)
-        guard count >= listReserveDue.load(ordering: .relaxed), storage.health.refusalOfAdditions == nil else { return }
+        guard commits.load(ordering: .relaxed) >= listReserve.withLock({ $0.due }) else { return }
         do throws(StorageFailure) {
-            for _ in ListReserve.lasting where try !takeListReserve(environment) {
-                return listReserveDue.store(count + ListReserve.commitsBetween, ordering: .relaxed)
-            }
+            for _ in ListReserve.lasting where try !takeListReserve(environment) { return postponeListReserve() }
         } catch {
             guard error.isLackOfSpace else { throw error }
-            listReserveDue.store(count + ListReserve.commitsBetween, ordering: .relaxed)
+            postponeListReserve()
         }
     }
 
+    private func postponeListReserve() {
+        let next = commits.load(ordering: .relaxed) + ListReserve.commitsBetween
+        listReserve.withLock { $0.due = next }
+    }
+
     /// Takes one value of the reserve that is missing or too small, in a commit of its own, and gives up the rest of
-    /// one that was used. Returns false when something is missing for which there is no room.
+    /// one that was used. Returns false when something is missing for which there is no room, or which a damaged
+    /// storage may not take.
     private func takeListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
+        guard storage.health.refusalOfAdditions == nil else { return false }
         let present = try environment.listReserve()
         var room = try newRoom(environment)
+        let isGivenUp = listReserve.withLock { $0.isGivenUp }
         var missing: (part: ListReserve.Part, pages: Int)?
         for part in ListReserve.lasting where missing == nil {
-            missing = try room.listReserve(insteadOf: present[part, default: 0]).map { (part, $0) }
+            let pages = try room.listReserve(insteadOf: present[part, default: 0], isGivenUp: isGivenUp)
+            missing = pages.map { (part, $0) }
         }
+        if missing == nil { listReserve.withLock { $0.isGivenUp = false } }
         let taken = missing.flatMap { $0.pages > 0 ? $0 : nil }
         guard taken != nil || present[.rest] != nil else { return missing == nil }
         try commit(in: environment) { reserve throws(StorageFailure) in
@@ -42,21 +57,24 @@ extension CommitQueue {
     func withListReserve<R>(
         after error: StorageFailure, _ body: (_ pages: Int) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
-        defer { restoreListReserve() }
         let pages = try writing { environment throws(StorageFailure) in try giveUpListReserve(environment) }
+        guard let pages else { throw error }
+        defer { restoreListReserve() }
         guard pages > 0 else { throw error }
         return try body(pages)
     }
 
     /// Gives up the larger value. Returns how many pages the next commit finds side by side; 0 when it may use none,
-    /// because somebody reads an older snapshot.
-    private func giveUpListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Int {
+    /// because somebody reads an older snapshot. `nil`: nothing was given up.
+    private func giveUpListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Int? {
         let present = try environment.listReserve()
         let largest = ListReserve.lasting.max { present[$0, default: 0] < present[$1, default: 0] }
-        guard let largest, let pages = present[largest] else { return 0 }
+        guard let largest, let pages = present[largest] else { return nil }
+        // Readers of the snapshots so far would keep what is given up.
         try commitNothing(environment)
-        guard try environment.waitForReaders() else { return 0 }
+        guard try environment.waitForReaders() else { return nil }
         try commit(in: environment) { reserve throws(StorageFailure) in try reserve.giveUp(largest) }
+        listReserve.withLock { $0 = ListReserveState(isGivenUp: true) }
         try commitNothing(environment)
         guard try environment.waitForReaders() else { return 0 }
         return try environment.freeRuns().has(pages, behind: ListReserve.pagesBefore) ? pages : 0
@@ -65,11 +83,12 @@ extension CommitQueue {
     /// Takes the reserve again behind the last attempt of a removal. What can't be taken now is taken before a later
     /// commit.
     private func restoreListReserve() {
-        listReserveDue.store(0, ordering: .relaxed)
         try? writing { environment throws(StorageFailure) in
             for _ in ListReserve.lasting {
                 try commitNothing(environment)
-                guard try environment.waitForReaders(), try takeListReserve(environment) else { return }
+                guard try environment.waitForReaders(), try takeListReserve(environment) else {
+                    return postponeListReserve()
+                }
             }
         }
     }

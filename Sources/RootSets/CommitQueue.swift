@@ -161,8 +161,7 @@ final class CommitQueue: Sendable {
     /// Whether an empty commit was tried since the last commit that changed something. Another one would free no more
     /// pages. Only the writer's thread uses it.
     private let hasTriedEmptyCommit = Atomic<Bool>(false)
-    /// From which number of commits on the list reserve is looked after.
-    let listReserveDue = Atomic<UInt64>(0)
+    let listReserve = Lock(ListReserveState())
     /// Commits made, and mutations in all of them.
     let commits = Atomic<UInt64>(0)
     let committed = Atomic<UInt64>(0)

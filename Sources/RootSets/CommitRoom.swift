@@ -74,17 +74,20 @@ struct CommitRoom {
     var pagesUsed: Int { room.trees.all }
 
     /// How many pages a value of the list reserve gets that has `present` now; 0 when there is no room for them, `nil`
-    /// when it has enough. The commit must take them before all others.
-    mutating func listReserve(insteadOf present: Int) throws(StorageFailure) -> Int? {
+    /// when it has enough. The commit must take them before all others. `isGivenUp`: whether they were given up for a
+    /// removal. Then it does not matter whether there is room for additions.
+    mutating func listReserve(insteadOf present: Int, isGivenUp: Bool) throws(StorageFailure) -> Int? {
         let needed = ListReserve.needed(all: room.trees.all)
         guard present < needed else { return nil }
         let wanted = ListReserve.wanted(used: room.used, capacity: room.capacity)
         try environment.prepare(&room, for: PageNeed(run: wanted))
         if try has(wanted, isFree: false) { return wanted }
-        guard try has(needed, isFree: true) else { return 0 }
+        let hasRoom = try has(needed, isFree: true)
+        guard isGivenUp || hasRoom else { return 0 }
         let longest = min(wanted, try environment.longestFreeRun(lists: needed * FreeRuns.listsPerPage))
-        guard longest >= needed, try has(longest, isFree: true) else { return 0 }
-        return longest
+        guard longest >= needed else { return 0 }
+        let hasMore = try has(longest, isFree: true)
+        return isGivenUp || hasMore ? longest : needed
     }
 
     /// Whether there is room for so many neighbouring pages. `isFree`: whether the file has so many that are free.

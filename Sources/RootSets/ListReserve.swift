@@ -34,7 +34,9 @@ struct ListReserve {
     static let pagesMax = 400
     /// When no room was found for a value, it is tried again after so many commits: reading the list of free pages may
     /// take long.
-    static let commitsBetween: UInt64 = 64
+    static let commitsBetween: UInt64 = 16
+    /// The most free pages that are looked at for it.
+    static let searchedMax = 1 << 20
     /// Pages that LMDB copies before it takes those of a value.
     static let pagesBefore = 4
     /// Bytes of the header of LMDB's first page of a value.

@@ -697,17 +697,19 @@ final class StorageEnvironment: @unchecked Sendable {
         }
     }
 
-    /// How many neighbouring pages the next commit finds if it reads so many lists of free pages.
+    /// How many neighbouring pages the next commit finds if it reads so many lists of free pages; of very many pages,
+    /// only the first ones are looked at.
     func longestFreeRun(lists count: Int) throws(StorageFailure) -> Int {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
         let held = try oldestReaders().anywhere?.snapshot ?? .max
-        var lists: [[Int]] = []
+        var (lists, found) = ([[Int]](), 0)
         try withReader { reader throws(StorageFailure) in
             try visitFreed(reader, from: MDB_FIRST, MDB_NEXT) { (transaction: Int, pages) -> Bool in
                 guard transaction < min(information.me_last_txnid, held), lists.count < count else { return false }
                 lists.append(Array(pages))
-                return true
+                found += pages.count
+                return found < ListReserve.searchedMax
             }
         }
         return FreeRuns.longest(in: lists, behind: ListReserve.pagesBefore)

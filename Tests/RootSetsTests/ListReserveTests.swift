@@ -27,6 +27,18 @@ struct ListReserveTests {
         #expect(try StorageInspection.findings(in: storage.directory).isEmpty)
     }
 
+    @Test("The reserve is taken again although there is no room for additions")
+    func fullReserve() throws {
+        let scattered = try ScatteredStorage(reserve: 30)
+        let storage = scattered.storage
+        for document in ScatteredStorage.documents {
+            #expect(try storage.sets.refusal(of: .addRoots(try name("decks"), [.zero])) == .storageFull)
+            try storage.sets.apply(Mutation(ScatteredStorage.removal(document)))
+            let reserve = try storage.listReserve()
+            #expect(reserve[..<2].allSatisfy { $0 > pages - 8 } && reserve[2...] == [0, 0], "\(document): \(reserve)")
+        }
+    }
+
     @Test("Without a reserve such an edit is refused, and has changed nothing")
     func withoutReserve() throws {
         let scattered = try ScatteredStorage([])
@@ -164,6 +176,15 @@ struct LastAttemptTests {
         script.with { $0 = Self.attempts + [true] }
         #expect(try storage.sets.refusal(of: .removeRoots(decks, Array(roots.prefix(1000)))) == .storageFull)
         try expectWhole(roots)
+    }
+
+    @Test("In a damaged storage a removal gets the reserve, and nothing is taken again")
+    func damaged() throws {
+        try storage.sets.health.report(.damaged, "a record is not what was written")
+        script.with { $0 = Self.attempts }
+        #expect(try storage.sets.apply(Mutation(.removeRoots(decks, Array(roots.prefix(1000))))).changed == 1000)
+        let reserve = try storage.listReserve()
+        #expect(reserve[0] == 0 && reserve[1] == 0, "\(reserve)")
     }
 
     @Test("An addition does not get the reserve")
