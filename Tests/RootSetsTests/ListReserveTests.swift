@@ -27,15 +27,20 @@ struct ListReserveTests {
         #expect(try StorageInspection.findings(in: storage.directory).isEmpty)
     }
 
-    @Test("The reserve is taken again although there is no room for additions")
+    @Test("What was given up is taken again although there is no room for additions, and nothing else is then")
     func fullReserve() throws {
-        let scattered = try ScatteredStorage(reserve: 30)
-        let storage = scattered.storage
-        for document in ScatteredStorage.documents {
-            #expect(try storage.sets.refusal(of: .addRoots(try name("decks"), [.zero])) == .storageFull)
-            try storage.sets.apply(Mutation(ScatteredStorage.removal(document)))
-            let reserve = try storage.listReserve()
-            #expect(reserve[..<2].allSatisfy { $0 > pages - 8 } && reserve[2...] == [0, 0], "\(document): \(reserve)")
+        let scattered = try ScatteredStorage()
+        try scattered.change { commit in
+            try commit { transaction, environment in try ListReserve(transaction, environment).giveUp(.first) }
+            for _ in 0..<2 { try commit { _, _ in } }
+            try commit { _, environment in
+                for (reserve, isGivenUp, taken) in [(1, false, pages), (30, false, 0), (30, true, pages)] {
+                    var room = try CommitRoom(environment, reserveBytes: reserve << 20, logBytes: 0)
+                    let found = try #require(try room.listReserve(insteadOf: 0, isGivenUp: isGivenUp))
+                    #expect(found <= taken && found > taken - 8, "\(reserve) \(isGivenUp): \(found)")
+                    #expect(try room.listReserve(insteadOf: pages, isGivenUp: isGivenUp) == nil)
+                }
+            }
         }
     }
 

@@ -19,10 +19,9 @@ final class ScatteredStorage {
     let storage: Storage
 
     /// `parts`: the values of the list reserve that it has.
-    /// `reserve`: of the 50 MiB that the file has, what additions leave for removals, in MiB.
-    init(_ parts: [ListReserve.Part] = ListReserve.lasting, reserve: Int = 1) throws {
+    init(_ parts: [ListReserve.Part] = ListReserve.lasting) throws {
         storage = try Storage {
-            ($0.sizeLimitBytes, $0.reserveBytes, $0.logRetentionBytes) = ((50 - reserve) << 20, reserve << 20, 1 << 20)
+            ($0.sizeLimitBytes, $0.reserveBytes, $0.logRetentionBytes) = (49 << 20, 1 << 20, 1 << 20)
         }
         _ = try storage.create("decks")
         let (staying, removed): (UInt8, UInt8) = (3, 4)
