@@ -12,16 +12,29 @@ extension CommitQueue {
         var isGivenUp = false
     }
 
-    /// Takes what the storage lacks of its reserve, in commits of its own, as far as there is room for it. What has no
-    /// room is tried again some commits later.
-    func keepListReserve(_ environment: StorageEnvironment) throws(StorageFailure) {
-        guard commits.load(ordering: .relaxed) >= listReserve.withLock({ $0.due }) else { return }
+    /// The room of the next commit. Before, takes what the storage lacks of its reserve, in commits of its own, as far
+    /// as there is room for it. What has no room is tried again some commits later.
+    func roomBehindListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> CommitRoom {
+        let room = try newRoom(environment)
+        guard commits.load(ordering: .relaxed) >= listReserve.withLock({ $0.due }),
+            room.lacksListReserve(try environment.listReserve())
+        else { return room }
         do throws(StorageFailure) {
-            for _ in ListReserve.lasting where try !takeListReserve(environment) { return postponeListReserve() }
+            if try takeListReserve(environment) { hasListReserve() } else { postponeListReserve() }
         } catch {
             guard error.isLackOfSpace else { throw error }
             postponeListReserve()
         }
+        return try newRoom(environment)
+    }
+
+    private func takeListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
+        for _ in ListReserve.lasting where try !takeListReserveValue(environment) { return false }
+        return true
+    }
+
+    private func hasListReserve() {
+        listReserve.withLock { $0 = ListReserveState() }
     }
 
     private func postponeListReserve() {
@@ -32,7 +45,7 @@ extension CommitQueue {
     /// Takes one value of the reserve that is missing or too small, in a commit of its own, and gives up the rest of
     /// one that was used. Returns false when something is missing for which there is no room, or which a damaged
     /// storage may not take.
-    private func takeListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
+    private func takeListReserveValue(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
         guard storage.health.refusalOfAdditions == nil else { return false }
         let present = try environment.listReserve()
         var room = try newRoom(environment)
@@ -42,7 +55,6 @@ extension CommitQueue {
             let pages = try room.listReserve(insteadOf: present[part, default: 0], isGivenUp: isGivenUp)
             missing = pages.map { (part, $0) }
         }
-        if missing == nil { listReserve.withLock { $0.isGivenUp = false } }
         let taken = missing.flatMap { $0.pages > 0 ? $0 : nil }
         guard taken != nil || present[.rest] != nil else { return missing == nil }
         try commit(in: environment) { reserve throws(StorageFailure) in
@@ -74,7 +86,9 @@ extension CommitQueue {
         try commitNothing(environment)
         guard try environment.waitForReaders() else { return nil }
         try commit(in: environment) { reserve throws(StorageFailure) in try reserve.giveUp(largest) }
-        listReserve.withLock { $0 = ListReserveState(isGivenUp: true) }
+        // The removal uses it before it is looked after again.
+        postponeListReserve()
+        listReserve.withLock { $0.isGivenUp = true }
         try commitNothing(environment)
         guard try environment.waitForReaders() else { return 0 }
         return try environment.freeRuns().has(pages, behind: ListReserve.pagesBefore) ? pages : 0
@@ -86,10 +100,9 @@ extension CommitQueue {
         try? writing { environment throws(StorageFailure) in
             for _ in ListReserve.lasting {
                 try commitNothing(environment)
-                guard try environment.waitForReaders(), try takeListReserve(environment) else {
-                    return postponeListReserve()
-                }
+                guard try environment.waitForReaders(), try takeListReserveValue(environment) else { return }
             }
+            hasListReserve()
         }
     }
 

@@ -240,7 +240,6 @@ extension CommitQueue {
     /// The error of each mutation that is not to be appended. What waits joins the group, as long as it has room.
     private func judge(_ group: inout Group) throws(StorageFailure) -> [ServiceError?] {
         try writing { environment throws(StorageFailure) in
-            try keepListReserve(environment)
             var room = try room(for: group, in: environment)
             var refusals: [ServiceError?] = []
             while refusals.count < group.mutations.count || state.withLock({ $0.take(into: &group) }) {
@@ -363,7 +362,6 @@ extension CommitQueue {
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         do throws(StorageFailure) {
             return try writing { environment throws(StorageFailure) in
-                try keepListReserve(environment)
                 return try apply(segments[...], isLastOwn: isLastOwn, in: environment)
             }
         } catch {
@@ -401,7 +399,7 @@ extension CommitQueue {
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         let (began, start) = (MonotonicClock.nanoseconds, surroundings.now())
         // Blocks of the disk are reserved first. What is in the log is applied even when there seem to be too few.
-        var room = try newRoom(environment)
+        var room = try roomBehindListReserve(environment)
         var read: [(segment: Segment, hash: Digest)] = []
         for bytes in segments {
             guard let segment = Segment(bytes) else { throw .mismatched("the shared log has an entry that is none") }

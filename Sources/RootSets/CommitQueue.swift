@@ -570,8 +570,6 @@ final class CommitQueue: Sendable {
     private func attempt(
         _ group: inout Group, isJoined: Bool, isLogged: Bool, listReserve: Int, in environment: StorageEnvironment
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
-        // The last attempt has given it up.
-        if listReserve == 0 { try keepListReserve(environment) }
         var room = try room(for: group, in: environment)
         let began = MonotonicClock.nanoseconds
         let transaction = try WriteTransaction(in: environment, watch)
@@ -694,7 +692,7 @@ final class CommitQueue: Sendable {
     func room(
         for group: Group, in environment: StorageEnvironment
     ) throws(StorageFailure) -> CommitRoom {
-        var room = try newRoom(environment)
+        var room = try roomBehindListReserve(environment)
         guard let first = group.mutations.first?.mutation else { return room }
         do throws(StorageFailure) {
             if !hasTriedEmptyCommit.load(ordering: .relaxed), try room.fitsOnlyAfterEmptyCommit(first.change) {

@@ -73,6 +73,13 @@ struct CommitRoom {
     /// Pages that hold data.
     var pagesUsed: Int { room.trees.all }
 
+    /// Whether a value of the list reserve is missing or too small, or the rest of one is left. `present`: the pages of
+    /// each value.
+    func lacksListReserve(_ present: [ListReserve.Part: Int]) -> Bool {
+        let needed = ListReserve.needed(all: room.trees.all)
+        return present[.rest] != nil || ListReserve.lasting.contains { present[$0, default: 0] < needed }
+    }
+
     /// How many pages a value of the list reserve gets that has `present` now; 0 when there is no room for them, `nil`
     /// when it has enough. The commit must take them before all others. `isGivenUp`: whether they were given up for a
     /// removal. Then it does not matter whether there is room for additions.
