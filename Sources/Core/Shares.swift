@@ -58,6 +58,12 @@ package struct PeerShares: Sendable {
         return true
     }
 
+    /// Takes places for a peer that it has held before, whatever its share is now.
+    package mutating func takeBack(_ count: Int, by peer: Holder) {
+        shares.take(count)
+        held[peer, default: 0] += count
+    }
+
     /// Gives back places that the peer holds.
     package mutating func giveBack(_ count: Int, by peer: Holder) {
         guard count > 0 else { return }
@@ -74,15 +80,13 @@ package struct PeerShares: Sendable {
     package mutating func passWithinShare(from peer: Holder, to other: Holder) -> Bool {
         giveBack(1, by: peer)
         if take(1, by: other) { return true }
-        shares.take(1)
-        held[peer, default: 0] += 1
+        takeBack(1, by: peer)
         return false
     }
 
     /// Passes one place of a peer to another one, whatever that one's share is.
     package mutating func pass(from peer: Holder, to other: Holder) {
         giveBack(1, by: peer)
-        shares.take(1)
-        held[other, default: 0] += 1
+        takeBack(1, by: other)
     }
 }

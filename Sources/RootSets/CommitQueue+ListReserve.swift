@@ -66,12 +66,18 @@ extension CommitQueue {
 
     /// Calls `body`, which commits a removal, with the number of pages that it may hold for its list, and takes the
     /// reserve again. Throws `error`, why the removal has found no room otherwise, when the reserve can't be used now.
+    /// The next mutations are committed alone: each of them may need the reserve, so peers take turns with it.
     func withListReserve<R>(
         after error: StorageFailure, _ body: (_ pages: Int) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
+        commitAloneForAWhile()
         let pages = try writing { environment throws(StorageFailure) in try giveUpListReserve(environment) }
         guard let pages else { throw error }
-        defer { restoreListReserve() }
+        defer {
+            try? writing { environment throws(StorageFailure) in
+                try takeListReserveAgain(environment, ListReserve.waitBehindMax)
+            }
+        }
         guard pages > 0 else { throw error }
         return try body(pages)
     }
@@ -79,31 +85,33 @@ extension CommitQueue {
     /// Gives up the larger value. Returns how many pages the next commit finds side by side; 0 when it may use none,
     /// because somebody reads an older snapshot. `nil`: nothing was given up.
     private func giveUpListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Int? {
+        // Readers may have kept it behind the removal before.
+        if listReserve.withLock({ $0.isGivenUp }) { try? takeListReserveAgain(environment, ListReserve.waitMax) }
         let present = try environment.listReserve()
         let largest = ListReserve.lasting.max { present[$0, default: 0] < present[$1, default: 0] }
         guard let largest, let pages = present[largest] else { return nil }
         // Readers of the snapshots so far would keep what is given up.
         try commitNothing(environment)
-        guard try environment.waitForReaders() else { return nil }
+        guard try environment.waitForReaders(ListReserve.waitMax) else { return nil }
         try commit(in: environment) { reserve throws(StorageFailure) in try reserve.giveUp(largest) }
         // The removal uses it before it is looked after again.
         postponeListReserve()
         listReserve.withLock { $0.isGivenUp = true }
         try commitNothing(environment)
-        guard try environment.waitForReaders() else { return 0 }
+        guard try environment.waitForReaders(ListReserve.waitMax) else { return 0 }
         return try environment.freeRuns().has(pages, behind: ListReserve.pagesBefore) ? pages : 0
     }
 
-    /// Takes the reserve again behind the last attempt of a removal. What can't be taken now is taken before a later
-    /// commit.
-    private func restoreListReserve() {
-        try? writing { environment throws(StorageFailure) in
-            for _ in ListReserve.lasting {
-                try commitNothing(environment)
-                guard try environment.waitForReaders(), try takeListReserveValue(environment) else { return }
-            }
-            hasListReserve()
+    /// Takes the reserve again that was given up for a removal, and waits up to twice `limit` for readers. What can't be
+    /// taken now is taken before a later commit, or before the next removal that needs it.
+    private func takeListReserveAgain(
+        _ environment: StorageEnvironment, _ limit: Duration
+    ) throws(StorageFailure) {
+        for _ in ListReserve.lasting {
+            try commitNothing(environment)
+            guard try environment.waitForReaders(limit), try takeListReserveValue(environment) else { return }
         }
+        hasListReserve()
     }
 
     /// Commits what `body` changes in the reserve.

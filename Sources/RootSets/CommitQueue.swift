@@ -25,6 +25,8 @@ final class CommitQueue: Sendable {
         var isWriterAsleep = false
         var isStarted = false
         var isClosed = false
+        /// Up to which number of commits each mutation is committed alone.
+        var aloneUntil: UInt64 = 0
         /// Whether the writer was given up. Others have answered its mutations.
         var isAbandoned = false
 
@@ -47,6 +49,18 @@ final class CommitQueue: Sendable {
             inWork.append(next)
             precondition(!waiting.isEmpty || bytes.taken == 0, "bytes are counted, but no mutation waits")
             return true
+        }
+
+        /// Puts all mutations of the present group back but the first one, and the one that waits for the next commit.
+        mutating func putBackAllButFirst() {
+            var taken = Array(inWork.dropFirst())
+            if let next { taken.append(next) }
+            (inWork, next) = (Array(inWork.prefix(1)), nil)
+            for mutation in taken {
+                places.takeBack(1, by: mutation.peer)
+                bytes.takeBack(mutation.bytes, by: mutation.peer)
+            }
+            waiting.putBack(taken)
         }
 
         /// Takes all mutations that were not answered. Those that were get into `finished`.
@@ -415,8 +429,7 @@ final class CommitQueue: Sendable {
         return state.withLock { state -> Work in
             guard !state.isAbandoned else { return .over }
             var group = Group(
-                waiting: state.waiting.count, written: state.written,
-                bytesMax: shared == nil ? Limits.mutationBytesPerCommitMax : Limits.mutationBytesPerSegmentMax,
+                waiting: state.waiting.count, written: state.written, bytesMax: bytesPerCommit(state),
                 now: surroundings.now)
             swap(&finished, &state.inWork)
             state.answered = 0
@@ -434,6 +447,18 @@ final class CommitQueue: Sendable {
         }
     }
 
+    /// The most bytes of a group that has more than one mutation.
+    private func bytesPerCommit(_ state: State) -> Int {
+        if commits.load(ordering: .relaxed) < state.aloneUntil { return 0 }
+        return shared == nil ? Limits.mutationBytesPerCommitMax : Limits.mutationBytesPerSegmentMax
+    }
+
+    /// Lets the next mutations be committed alone.
+    func commitAloneForAWhile() {
+        let count = commits.load(ordering: .relaxed) + Limits.commitsAlone
+        state.withLock { $0.aloneUntil = count }
+    }
+
     /// Answers the next mutation of the group, unless somebody else has done so when the writer was given up.
     func answer(_ pending: WaitingMutation, _ result: Result<MutationReceipt, ServiceError>) {
         let isOurs = state.withLock { state in
@@ -446,7 +471,8 @@ final class CommitQueue: Sendable {
     }
 
     /// Commits the group, and what joins it, in one transaction. If the space runs out all the same, that transaction
-    /// is aborted and the mutations are committed one by one: then the mutations that free space succeed.
+    /// is aborted. The first mutation is committed alone; so are the others when it is their turn again. Then the
+    /// mutations that free space succeed.
     private func commit(_ begun: Group) {
         writer.assertIsCurrent()
         if let shared { return share(begun, by: shared) }
@@ -465,7 +491,7 @@ final class CommitQueue: Sendable {
                 for pending in group.mutations { answer(pending, .failure(error.asServiceError)) }
                 return
             }
-            for pending in group.mutations { commitAlone(pending) }
+            commitFirstAlone(of: group)
         }
     }
 
@@ -645,6 +671,18 @@ final class CommitQueue: Sendable {
         hasTriedEmptyCommit.store(false, ordering: .relaxed)
         commits.add(1, ordering: .relaxed)
         committed.add(UInt64(count), ordering: .relaxed)
+    }
+
+    /// Commits the first mutation of a group alone. The others wait again.
+    private func commitFirstAlone(of group: Group) {
+        if group.mutations.count > 1 {
+            commitAloneForAWhile()
+            state.withLock { state in
+                // Otherwise somebody else has answered them.
+                if !state.isAbandoned { state.putBackAllButFirst() }
+            }
+        }
+        commitAlone(group.mutations[0])
     }
 
     /// Takes the last mutation of the group out of it. It begins the next one.

@@ -5,8 +5,8 @@
 /// pages. What they hold means nothing: it has no seal, the totals do not count it, and backups do not have it.
 ///
 /// A removal that finds no room otherwise gets them:
-/// 1. A commit gives up one of the values, and an empty commit follows: what a commit frees can be used by the commit
-///    after the next.
+/// 1. After an empty commit, the next one gives up one of the values, and another empty commit follows: what a commit
+///    frees can be used by the commit after the next.
 /// 2. The commit of the removal takes these pages before all others, so that they stay together, and gives up the other
 ///    value, too. At its end it gives the pages back, and takes those again that the list can't need. LMDB finds the
 ///    rest for its list.
@@ -37,6 +37,10 @@ struct ListReserve {
     static let commitsBetween: UInt64 = 16
     /// The most free pages that are looked at for it.
     static let searchedMax = 1 << 20
+    /// How long the writer waits for readers of this process before a removal that needs the reserve, and behind it.
+    /// It waits several times, and all peers wait with it.
+    static let waitMax = Duration.milliseconds(200)
+    static let waitBehindMax = Duration.milliseconds(20)
     /// Pages that LMDB copies before it takes those of a value.
     static let pagesBefore = 4
     /// Bytes of the header of LMDB's first page of a value.

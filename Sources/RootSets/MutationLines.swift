@@ -39,6 +39,18 @@ struct MutationLines {
         count += 1
     }
 
+    /// Puts mutations back that were taken, before all others of their peers. It is these peers' turn next.
+    mutating func putBack(_ taken: some Sequence<WaitingMutation>) {
+        var lines = MutationLines()
+        lines.urgentInRow = urgentInRow
+        for mutation in taken { lines.append(mutation) }
+        while let next = first {
+            removeFirst()
+            lines.append(next)
+        }
+        self = lines
+    }
+
     /// The mutation whose turn it is; `nil` when none waits.
     var first: WaitingMutation? {
         guard let peer = takesUrgent ? urgentTurns.first : turns.first else { return nil }

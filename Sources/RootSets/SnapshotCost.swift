@@ -29,22 +29,27 @@ final class SnapshotCost: Sendable {
     }
 
     private let reading: Reading
+    private let isAwaited: @Sendable () -> Bool
     private let judge: @Sendable () throws(StorageFailure) -> Level
     private let state = Lock(State())
 
     /// The cost of the snapshot that `transaction` reads. It may be a quarter of the pages that the snapshot leaves
     /// free. It is too much as soon as the writer waits for this process's readers.
     convenience init(of reading: Reading, _ environment: StorageEnvironment, _ transaction: ReadTransaction) {
-        self.init(of: reading) { () throws(StorageFailure) in
-            if environment.isWaitingForReaders.load(ordering: .relaxed) { return .tooMuch }
+        self.init(of: reading, isAwaited: { environment.isWaitingForReaders.load(ordering: .relaxed) }) {
+            () throws(StorageFailure) in
             let keptMax = try environment.freePages(transaction.handle) / Limits.snapshotRoomPart
             let kept = try environment.pagesKept(for: transaction.number)
             return kept > keptMax ? .tooMuch : kept > keptMax / 2 ? .much : .little
         }
     }
 
-    init(of reading: Reading, _ judge: @escaping @Sendable () throws(StorageFailure) -> Level) {
-        (self.reading, self.judge) = (reading, judge)
+    /// `isAwaited`: whether the writer waits for the reading to end.
+    init(
+        of reading: Reading, isAwaited: @escaping @Sendable () -> Bool = { false },
+        _ judge: @escaping @Sendable () throws(StorageFailure) -> Level
+    ) {
+        (self.reading, self.isAwaited, self.judge) = (reading, isAwaited, judge)
     }
 
     /// The present cost. Judging reads a list that may be long, so it is done for a tenth of the time at most: the
@@ -52,6 +57,7 @@ final class SnapshotCost: Sendable {
     func present() throws(StorageFailure) -> Level {
         try state.withLock { state throws(StorageFailure) in
             let begin = ContinuousClock.now
+            if isAwaited() { state.level = .tooMuch }
             // What is to be given up stays so.
             guard begin >= state.due, state.level != .tooMuch else { return state.level }
             state.level = try judge()

@@ -634,21 +634,21 @@ final class StorageEnvironment: @unchecked Sendable {
         return oldest
     }
 
-    /// Waits until nobody reads an older snapshot than that of the last commit, for a second at most: then the next
-    /// commit may use what the one before the last has freed. A check of this process ends for it. Returns false when
-    /// somebody still reads one.
-    func waitForReaders() throws(StorageFailure) -> Bool {
+    /// Waits until nobody reads an older snapshot than that of the last commit, but not longer than `limit`: then the
+    /// next commit may use what the one before the last has freed. Checks and backups that this process makes end for
+    /// it. Returns false when somebody still reads one.
+    func waitForReaders(_ limit: Duration) throws(StorageFailure) -> Bool {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
         isWaitingForReaders.store(true, ordering: .relaxed)
         defer { isWaitingForReaders.store(false, ordering: .relaxed) }
-        for _ in 0..<1000 {
+        let end = ContinuousClock.now + limit
+        while true {
             let oldest = try oldestReaders()
             guard let reader = oldest.anywhere, reader.snapshot < information.me_last_txnid else { return true }
-            guard oldest.elsewhere == nil else { return false }
+            guard oldest.elsewhere == nil, ContinuousClock.now < end else { return false }
             usleep(1000)
         }
-        return false
     }
 
     /// Who held pages of the storage when it last came near the reserve; `nil`: nobody.

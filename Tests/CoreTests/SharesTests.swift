@@ -54,6 +54,25 @@ import Testing
         places.giveBack(2, by: second)
         #expect(places.taken == 0)
     }
+
+    @Test("A peer gets back what it had, also when others have taken all of it, and nobody gets more before")
+    func takingBack() {
+        var places = PeerShares(capacity: 10)
+        let (first, second) = (Holder.address(UInt32(1)), Holder.address(UInt32(2)))
+        for (count, fits) in [(5, true), (1, false)] {
+            let isTaken = places.take(count, by: first)
+            #expect(isTaken == fits)
+        }
+        places.takeBack(9, by: second)
+        #expect(places.taken == 14)
+        for peer in [first, second] {
+            let isTaken = places.take(1, by: peer)
+            #expect(!isTaken)
+        }
+        places.giveBack(9, by: second)
+        places.giveBack(5, by: first)
+        #expect(places.taken == 0)
+    }
 }
 
 @Suite struct PeerTests {

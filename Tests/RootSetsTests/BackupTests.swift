@@ -384,6 +384,13 @@ struct BackupTests {
         for _ in 0..<1000 { #expect(cost.isTooMuch) }
         #expect((1...20).contains(judged.value), "\(judged.value)")
         #expect(throws: StorageFailure.self) { try cost.check() }
+        let isAwaited = Shared(false)
+        let awaited = SnapshotCost(of: .log, isAwaited: { isAwaited.value }) { .little }
+        #expect(!awaited.isTooMuch)
+        isAwaited.with { $0 = true }
+        #expect(awaited.isTooMuch, "it is not seen at once that the writer waits")
+        isAwaited.with { $0 = false }
+        #expect(awaited.isTooMuch)
         let failing = SnapshotCost(of: .log) { () throws(StorageFailure) in throw StorageFailure(EIO, "counting") }
         #expect(!failing.isTooMuch)
         #expect(throws: Never.self) { try failing.check() }

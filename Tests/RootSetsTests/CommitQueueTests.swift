@@ -175,6 +175,48 @@ import Testing
         #expect(times == [2000, 2000, 3000, 8000, 10_000, 10_000])
     }
 
+    @Test("A group that finds no room is committed one by one in peers' turns, each peer's mutations in their order")
+    func noRoomTogether() throws {
+        let (fails, later) = (Shared(false), Shared<(@Sendable () -> Void)?>(nil))
+        var surroundings = StorageSurroundings()
+        surroundings.willCommit = {
+            let isFailure = fails.with { fails in
+                defer { fails = false }
+                return fails
+            }
+            guard isFailure else { return 0 }
+            later.value?()
+            return ENOSPC
+        }
+        let storage = try Storage(surroundings)
+        let (sets, decks) = (try storage.sets, try storage.create("decks"))
+        let hold = try Hold(sets)
+        let answers = Shared<[(peer: UInt32, number: Int, sequence: UInt64)]>([])
+        var random = SeededGenerator(seed: runSeed)
+        let roots = (0..<200).map { _ in random.digest() }
+        @Sendable func submit(_ numbers: Range<Int>, of peer: UInt32) {
+            for number in numbers {
+                sets.submit(Mutation(.addRoots(decks, [roots[number]])), of: .address(peer)) { result in
+                    guard let sequence = try? result.get().sequence else { return }
+                    answers.with { $0.append((peer, number, sequence)) }
+                }
+            }
+        }
+        submit(0..<100, of: 1)
+        later.with { $0 = { submit(100..<103, of: 2) } }
+        fails.with { $0 = true }
+        let before = sets.commitCounts.commits
+        hold.release()
+        #expect(becomesTrue { answers.value.count == 103 })
+        later.with { $0 = nil }
+        #expect(answers.value.prefix(7).map(\.number) == [0, 1, 100, 2, 101, 3, 102], "\(answers.value.prefix(7))")
+        #expect(answers.value.filter { $0.peer == 1 }.map(\.number) == Array(0..<100))
+        #expect(answers.value.map(\.sequence) == (2...104).map { UInt64($0) })
+        #expect(sets.commitCounts.commits - before >= Limits.commitsAlone)
+        #expect(sets.commitCounts.commits - before < 100, "mutations are committed alone for ever")
+        #expect(sets.queueDepth == 0)
+    }
+
     @Test("A removal stays behind the additions that its own peer has sent before")
     func order() throws {
         let storage = try Storage()

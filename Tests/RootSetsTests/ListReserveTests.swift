@@ -1,4 +1,5 @@
 import Core
+import Dispatch
 import Foundation
 import TestSupport
 import Testing
@@ -17,10 +18,11 @@ struct ListReserveTests {
         for document in ScatteredStorage.documents {
             #expect(try scattered.records(document) == ScatteredStorage.records)
             try storage.sets.apply(Mutation(ScatteredStorage.removal(document)))
-            #expect(try scattered.records(document) == 0)
-            #expect(try scattered.records(3) == 2 * ScatteredStorage.records)
+            // Nobody has read meanwhile.
             let reserve = try storage.listReserve()
             #expect(reserve[..<2].allSatisfy { $0 > pages - 8 } && reserve[2...] == [0, 0], "\(document): \(reserve)")
+            #expect(try scattered.records(document) == 0)
+            #expect(try scattered.records(3) == 2 * ScatteredStorage.records)
         }
         #expect(try storage.sets.allRoots(of: try name("decks")) == [])
         storage.close()
@@ -181,6 +183,41 @@ struct LastAttemptTests {
         script.with { $0 = Self.attempts + [true] }
         #expect(try storage.sets.refusal(of: .removeRoots(decks, Array(roots.prefix(1000)))) == .storageFull)
         try expectWhole(roots)
+    }
+
+    @Test("What a reader has kept of the reserve behind a removal is taken for the next removal that needs it")
+    func readerBehind() throws {
+        try removeBetweenReaders()
+        try expectWhole(Array(roots[1000...]))
+    }
+
+    private func removeBetweenReaders() throws {
+        let (reads, ends) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        script.with { $0 = Self.attempts }
+        let isRemoved = Shared(false)
+        let sets = try storage.sets
+        sets.submit(Mutation(.removeRoots(decks, Array(roots.prefix(500))))) { [sets] result in
+            // The writer goes on when somebody reads.
+            Thread.detachNewThread { [weak sets] in
+                try? sets?.read { _ throws(ServiceError) in
+                    reads.signal()
+                    ends.wait()
+                }
+                reads.signal()
+            }
+            reads.wait()
+            isRemoved.with { $0 = (try? result.get()) != nil }
+        }
+        #expect(becomesTrue { isRemoved.value })
+        // This is committed when the writer has tried to take the reserve again.
+        try storage.sets.apply(Mutation(.addRoots(decks, [.zero])))
+        script.with { $0 = Self.attempts }
+        #expect(try storage.sets.refusal(of: .removeRoots(decks, Array(roots[500..<1000]))) == .storageFull)
+        ends.signal()
+        reads.wait()
+        try storage.sets.apply(Mutation(.removeRoots(decks, [.zero])))
+        script.with { $0 = Self.attempts }
+        #expect(try storage.sets.refusal(of: .removeRoots(decks, Array(roots[500..<1000]))) == nil)
     }
 
     @Test("In a damaged storage a removal gets the reserve, and nothing is taken again")

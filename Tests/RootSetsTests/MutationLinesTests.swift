@@ -57,6 +57,24 @@ struct MutationLinesTests {
         #expect(Array(peers.prefix(4)) == [1, 2, 1, 2].map { .address(UInt32($0)) })
     }
 
+    @Test("What is put back comes before the other mutations of its peer, and peers still take turns")
+    func puttingBack() {
+        var lines = MutationLines()
+        for number in 0..<3 { lines.append(waiting(1, number)) }
+        for number in 0..<3 { lines.append(waiting(2, number, isUrgent: true)) }
+        lines.append(waiting(3, 0))
+        let taken = (0..<5).map { _ in
+            defer { lines.removeFirst() }
+            return lines.first
+        }
+        lines.append(waiting(2, 3))
+        lines.putBack(taken.dropFirst().compactMap { $0 })
+        #expect(lines.count == 7 && lines.hasUrgent)
+        let all = drain(&lines)
+        let expected = [(2, 1), (2, 2), (1, 0), (3, 0), (2, 3), (1, 1), (1, 2)]
+        #expect(all.map(\.0) == expected.map { .address(UInt32($0.0)) } && all.map(\.1) == expected.map(\.1), "\(all)")
+    }
+
     @Test("Random mutations are all taken once, those of a peer in their order")
     func random() throws {
         var random = SeededGenerator(seed: runSeed)
