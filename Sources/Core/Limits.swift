@@ -420,6 +420,8 @@ public enum Limits {
     public static let sharedLookMilliseconds: UInt64 = 100
     /// Milliseconds before the next look at a shared log that can't be applied.
     public static let sharedPauseMilliseconds: UInt64 = 1000
+    /// After a segment that found no room with the list reserve either, milliseconds until the reserve is used again.
+    public static let sharedReservePauseMilliseconds: UInt64 = 10_000
     /// Mutations, and bytes of mutations, from which on a commit with an urgent one takes no others.
     public static let mutationsBesideUrgentMax = 256
     public static let mutationBytesBesideUrgentMax = 256 << 10

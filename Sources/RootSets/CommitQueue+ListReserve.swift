@@ -122,5 +122,6 @@ extension CommitQueue {
         try body(ListReserve(transaction, environment))
         try transaction.put(try transaction.totals(in: environment.meta), in: environment.meta)
         try commit(transaction, environment)
+        hasTriedEmptyCommit.store(false, ordering: .relaxed)
     }
 }

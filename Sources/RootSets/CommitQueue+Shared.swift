@@ -11,6 +11,8 @@ extension CommitQueue {
     struct Sharing {
         /// When the log is to be looked at again, in milliseconds of the system's clock.
         var lookAt: UInt64 = 0
+        /// When the list reserve may be used for a segment again, in milliseconds of the system's clock.
+        var reserveDue: UInt64 = 0
         /// Whether somebody has said that the log has something new.
         var isRung = false
         /// Why the storage does not follow the log; `nil`: it does, as far as is known.
@@ -375,7 +377,8 @@ extension CommitQueue {
         return results
     }
 
-    /// Applies a segment in a commit of its own, at last with the list reserve.
+    /// Applies a segment in a commit of its own, at last with the list reserve. When that is not enough, the reserve is
+    /// left alone for a while: the segment is tried again each second, and using the reserve takes several commits.
     private func applyAlone(
         _ segment: ArraySlice<[UInt8]>, isLastOwn: Bool
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
@@ -386,11 +389,16 @@ extension CommitQueue {
             }
         } catch {
             guard error.isLackOfSpace else { throw error }
-            return try withListReserve(after: error) { pages throws(StorageFailure) in
+            let now = MonotonicClock.system.milliseconds
+            guard sharing.withLock({ now >= $0.reserveDue }) else { throw error }
+            sharing.withLock { $0.reserveDue = now + Limits.sharedReservePauseMilliseconds }
+            let results = try withListReserve(after: error) { pages throws(StorageFailure) in
                 try writing { environment throws(StorageFailure) in
                     try apply(segment, isLastOwn: isLastOwn, listReserve: pages, in: environment)
                 }
             }
+            sharing.withLock { $0.reserveDue = 0 }
+            return results
         }
     }
 

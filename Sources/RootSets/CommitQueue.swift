@@ -174,7 +174,7 @@ final class CommitQueue: Sendable {
     let fullness: FullnessLog
     /// Whether an empty commit was tried since the last commit that changed something. Another one would free no more
     /// pages. Only the writer's thread uses it.
-    private let hasTriedEmptyCommit = Atomic<Bool>(false)
+    let hasTriedEmptyCommit = Atomic<Bool>(false)
     let listReserve = Lock(ListReserveState())
     /// Commits made, and mutations in all of them.
     let commits = Atomic<UInt64>(0)
@@ -505,6 +505,8 @@ final class CommitQueue: Sendable {
         var isLogged = true
         while true {
             var group = Group(pending, now: surroundings.now)
+            // Each round makes a commit of its own.
+            noteWork()
             do throws(StorageFailure) {
                 for result in try attempt(&group, isJoined: false, isLogged: isLogged) { answer(pending, result) }
                 return
@@ -522,6 +524,7 @@ final class CommitQueue: Sendable {
 
     /// Commits a removal alone, without a record and with the list reserve.
     private func commitWithListReserve(_ pending: WaitingMutation, after error: StorageFailure) {
+        noteWork()
         do throws(StorageFailure) {
             try withListReserve(after: error) { pages throws(StorageFailure) in
                 var group = Group(pending, now: surroundings.now)
@@ -642,10 +645,10 @@ final class CommitQueue: Sendable {
         guard isWritten else { return results }
         watch.proceed()
         let applied = surroundings.now()
-        if listReserve > 0 { try reserve.release(listReserve, all: room.pagesUsed) }
         try applier.finish(
             trimmingLogTo: UInt64(logShare(in: room)),
             count: trimmedMax(mutations: results.count, recordsBefore: recordsBefore, in: room))
+        if listReserve > 0 { try reserve.release(listReserve, all: room.pagesUsed) }
         watch.proceed()
         try commit(transaction, environment, of: results.count, last: last, began, isDiskFull: room.isDiskFull)
         if findsRoom { fullness.hasRoomAgain() }

@@ -97,11 +97,12 @@ struct ListReserve {
         for part in ListReserve.lasting { try giveUp(part) }
     }
 
-    /// Gives these pages back for the list, but those that it can't need. `all`: pages that held data before.
+    /// Gives these pages back for the list, but those that it can't need. `all`: pages that held data before. Nothing
+    /// else may be changed after it, or LMDB takes single pages from among them.
     func release(_ pages: Int, all: Int) throws(StorageFailure) {
         try giveUp(.held)
-        // The list may name its own pages, too, before it is written.
-        let rest = pages - StorageRoom.freeListPages(of: all) - 1
+        // The list may name its own pages, too, before it is written, and leaves of the list are copied.
+        let rest = pages - StorageRoom.freeListPages(of: all) - ListReserve.pagesBefore
         if rest > 0 { try take(rest, for: .rest) }
     }
 

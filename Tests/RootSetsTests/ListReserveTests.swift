@@ -271,8 +271,8 @@ struct LastAttemptTests {
         #expect(try storage.listReserve()[0] > 0)
     }
 
-    @Test("A storage that shares a log applies what the log has with the reserve, too")
-    func shared() throws {
+    /// A storage that shares a log, with the root hashes of "decks".
+    private func sharingStorage() throws -> (Storage, decks: CollaborationIdentifier) {
         let log = MemoryLog()
         var surroundings = log.found()
         surroundings.willCommit = { [script] in
@@ -285,6 +285,12 @@ struct LastAttemptTests {
             try storage.sets.apply(Mutation(.addRoots(decks, Array(roots[part..<part + 30_000]))))
         }
         try storage.sets.apply(Mutation(.addRoots(decks, [.zero])))
+        return (storage, decks)
+    }
+
+    @Test("A storage that shares a log applies what the log has with the reserve, too")
+    func shared() throws {
+        let (storage, decks) = try sharingStorage()
         // With others, and alone.
         script.with { $0 = [true, true] }
         #expect(try storage.sets.apply(Mutation(.removeRoots(decks, Array(roots.prefix(1000))))).changed == 1000)
@@ -292,5 +298,27 @@ struct LastAttemptTests {
         #expect(try storage.sets.allRoots(of: decks) == (roots[1000...] + [.zero]).sorted())
         let reserve = try storage.listReserve()
         #expect(reserve[0] > 0 && reserve[1] > 0 && reserve[2...] == [0, 0], "\(reserve)")
+    }
+
+    @Test("A storage that has no room for what the log has tries it each second, and with the reserve less often")
+    func sharedWithoutRoom() throws {
+        let (storage, decks) = try sharingStorage()
+        func transactions() throws -> Int {
+            storage.close()
+            defer { #expect(throws: Never.self) { try storage.reopen() } }
+            let environment = try StorageEnvironment(
+                directory: storage.directory, bytesMax: 1 << 30, reserveBytes: 1 << 20)
+            return Int(try WriteTransaction(in: environment).number)
+        }
+        let before = try transactions()
+        #expect(becomesTrue { (try? storage.sets.sharing?.segment) == 5 })
+        // With others, alone, and with the reserve; then three looks with others and alone.
+        script.with { $0 = [Bool](repeating: true, count: 8) }
+        #expect(try storage.sets.refusal(of: .removeRoots(decks, Array(roots.prefix(1000)))) == .storageFailed)
+        #expect(becomesTrue { (try? storage.sets.statistics().roots) == UInt64(roots.count - 999) })
+        #expect(script.value == [])
+        // Each use of the reserve makes seven commits.
+        let made = try transactions() - before
+        #expect((9...16).contains(made), "\(made)")
     }
 }
