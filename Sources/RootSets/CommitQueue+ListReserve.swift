@@ -86,7 +86,8 @@ extension CommitQueue {
     /// because somebody reads an older snapshot. `nil`: nothing was given up.
     private func giveUpListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Int? {
         // Readers may have kept it behind the removal before.
-        if listReserve.withLock({ $0.isGivenUp }) { try? takeListReserveAgain(environment, ListReserve.waitMax) }
+        let isGivenUp = listReserve.withLock { $0.isGivenUp }
+        if isGivenUp { try? takeListReserveAgain(environment, ListReserve.waitMax) }
         let present = try environment.listReserve()
         let largest = ListReserve.lasting.max { present[$0, default: 0] < present[$1, default: 0] }
         guard let largest, let pages = present[largest] else { return nil }
