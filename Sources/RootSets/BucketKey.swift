@@ -26,7 +26,7 @@ import Core
 // `mutations`: mutation identifier (16 bytes) -> sequence (8 bytes), for each record of the log.
 // `meta`: "format" -> 4 bytes, "hash key" -> 16 bytes, "totals" -> `Totals`, "sets" -> `SetsVersion`, 8 bytes. In a
 // storage that shares a log: "shared" -> `SharedPlace`. While the format is upgraded: "upgrade" ->
-// `StorageUpgrade.Progress`. What `ListReserve` names keeps pages.
+// `StorageUpgrade.Progress`. The keys of `ListReserve` keep pages, or ask readers to end.
 
 enum BucketKey {
     static let bounded: UInt8 = 0

@@ -92,14 +92,12 @@ extension CommitQueue {
         let largest = ListReserve.lasting.max { present[$0, default: 0] < present[$1, default: 0] }
         guard let largest, let pages = present[largest] else { return nil }
         // Readers of the snapshots so far would keep what is given up.
-        try commitNothing(environment)
-        guard try environment.waitForReaders(ListReserve.waitMax) else { return nil }
+        guard try awaitReaders(environment, ListReserve.waitMax) else { return nil }
         try commit(in: environment) { reserve throws(StorageFailure) in try reserve.giveUp(largest) }
         // The removal uses it before it is looked after again.
         postponeListReserve()
         listReserve.withLock { $0.isGivenUp = true }
-        try commitNothing(environment)
-        guard try environment.waitForReaders(ListReserve.waitMax) else { return 0 }
+        guard try awaitReaders(environment, ListReserve.waitMax) else { return 0 }
         return try environment.freeRuns().has(pages, behind: ListReserve.pagesBefore) ? pages : 0
     }
 
@@ -109,10 +107,18 @@ extension CommitQueue {
         _ environment: StorageEnvironment, _ limit: Duration
     ) throws(StorageFailure) {
         for _ in ListReserve.lasting {
-            try commitNothing(environment)
-            guard try environment.waitForReaders(limit), try takeListReserveValue(environment) else { return }
+            guard try awaitReaders(environment, limit), try takeListReserveValue(environment) else { return }
         }
         hasListReserve()
+    }
+
+    /// Makes a commit, empty but for what asks backups and checks to end, and waits until nobody reads an older
+    /// snapshot. Returns false when somebody still does after that time.
+    private func awaitReaders(
+        _ environment: StorageEnvironment, _ limit: Duration
+    ) throws(StorageFailure) -> Bool {
+        try commit(in: environment) { reserve throws(StorageFailure) in try reserve.awaitReaders() }
+        return try environment.waitForReaders(limit)
     }
 
     /// Commits what `body` changes in the reserve.

@@ -2,7 +2,7 @@
 ///
 /// LMDB writes this list as one value, of eight bytes for each page. So a commit that frees more than 509 pages needs
 /// neighbouring pages for it, and the free pages of a full storage may be scattered. Two values in `meta` keep such
-/// pages. What they hold means nothing: it has no seal, the totals do not count it, and backups do not have it.
+/// pages. What they hold means nothing. They have no seal, the totals do not count them, and backups do not have them.
 ///
 /// A removal that finds no room otherwise gets them:
 /// 1. After an empty commit, the next one gives up one of the values, and another empty commit follows: what a commit
@@ -28,6 +28,11 @@ struct ListReserve {
         var key: [UInt8] { Array(rawValue.utf8) }
     }
 
+    /// The key of the number of a transaction, which waits until nobody reads an older snapshot. Backups and checks of
+    /// such ones give up, in other processes, too. Whoever begins later is not meant, also when the writer has ended
+    /// meanwhile.
+    static let awaitedKey = Array("awaited readers".utf8)
+
     /// Those that are always kept.
     static let lasting = [Part.first, .second]
     /// More would not be freed by a commit whose list has one page.
@@ -37,7 +42,7 @@ struct ListReserve {
     static let commitsBetween: UInt64 = 16
     /// The most free pages that are looked at for it.
     static let searchedMax = 1 << 20
-    /// How long the writer waits for readers of this process before a removal that needs the reserve, and behind it.
+    /// How long the writer waits for readers before a removal that needs the reserve, and behind it.
     /// It waits several times, and all peers wait with it.
     static let waitMax = Duration.milliseconds(200)
     static let waitBehindMax = Duration.milliseconds(20)
@@ -73,7 +78,7 @@ struct ListReserve {
 
     /// Whether a key of `meta` is one of these.
     static func holds(_ key: UnsafeRawBufferPointer) -> Bool {
-        Part.allCases.contains { key.elementsEqual($0.rawValue.utf8) }
+        Part.allCases.contains { key.elementsEqual($0.rawValue.utf8) } || key.elementsEqual(awaitedKey)
     }
 
     /// How many pages a value keeps.
@@ -84,6 +89,12 @@ struct ListReserve {
 
     /// The pages of a value of so many bytes.
     static func pages(ofBytes count: Int, _ pageBytes: Int) -> Int { (count + headerBytes) / pageBytes }
+
+    /// Asks for the end of all readings of older snapshots.
+    func awaitReaders() throws(StorageFailure) {
+        let number = withUnsafeBytes(of: UInt64(transaction.number).littleEndian) { Array($0) }
+        try transaction.putBytes(meta, ListReserve.awaitedKey, number)
+    }
 
     /// Takes so many neighbouring pages.
     func take(_ pages: Int, for part: Part) throws(StorageFailure) {

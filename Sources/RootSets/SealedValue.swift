@@ -1,5 +1,5 @@
-/// A stored value, borrowed. Every value of every database begins with a seal, but those of the list reserve
-/// (`ListReserve`), which mean nothing:
+/// A stored value, borrowed. Every value of every database begins with a seal, but those that `ListReserve` names,
+/// which no answer depends on:
 ///
 ///     0  version (6): the sequence of the mutation that wrote the value
 ///     6  check (2) of the database's name and the key alone: damage of a key makes searches miss it

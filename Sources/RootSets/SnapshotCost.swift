@@ -26,7 +26,11 @@ final class SnapshotCost: Sendable {
     private struct State {
         var level = Level.little
         var due = ContinuousClock.now
+        /// When it is looked again whether the writer waits.
+        var awaitedDue = ContinuousClock.now
     }
+
+    private static let pause = Duration.milliseconds(Limits.snapshotCostMilliseconds)
 
     private let reading: Reading
     private let isAwaited: @Sendable () -> Bool
@@ -34,9 +38,9 @@ final class SnapshotCost: Sendable {
     private let state = Lock(State())
 
     /// The cost of the snapshot that `transaction` reads. It may be a quarter of the pages that the snapshot leaves
-    /// free. It is too much as soon as the writer waits for this process's readers.
+    /// free. It is too much as soon as a writer waits for the reading's end.
     convenience init(of reading: Reading, _ environment: StorageEnvironment, _ transaction: ReadTransaction) {
-        self.init(of: reading, isAwaited: { environment.isWaitingForReaders.load(ordering: .relaxed) }) {
+        self.init(of: reading, isAwaited: { (try? environment.isAwaited(transaction.number)) ?? false }) {
             () throws(StorageFailure) in
             let keptMax = try environment.freePages(transaction.handle) / Limits.snapshotRoomPart
             let kept = try environment.pagesKept(for: transaction.number)
@@ -57,12 +61,16 @@ final class SnapshotCost: Sendable {
     func present() throws(StorageFailure) -> Level {
         try state.withLock { state throws(StorageFailure) in
             let begin = ContinuousClock.now
-            if isAwaited() { state.level = .tooMuch }
             // What is to be given up stays so.
+            guard state.level != .tooMuch else { return .tooMuch }
+            if begin >= state.awaitedDue {
+                if isAwaited() { state.level = .tooMuch }
+                state.awaitedDue = begin + SnapshotCost.pause
+            }
             guard begin >= state.due, state.level != .tooMuch else { return state.level }
             state.level = try judge()
             let end = ContinuousClock.now
-            state.due = end + max(.milliseconds(Limits.snapshotCostMilliseconds), (end - begin) * 9)
+            state.due = end + max(SnapshotCost.pause, (end - begin) * 9)
             return state.level
         }
     }

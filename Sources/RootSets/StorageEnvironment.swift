@@ -27,8 +27,6 @@ final class StorageEnvironment: @unchecked Sendable {
     /// What of the file's structure was left for later; `nil` when all of it was checked.
     private let structure: Lock<StructureCheck?>
     private let heldPages = Lock(HeldPages())
-    /// Whether the writer waits until older snapshots are not read any more.
-    let isWaitingForReaders = Atomic(false)
     /// The most bytes of the data file as configured.
     private let bytesMax: Int
     private let path: String
@@ -635,19 +633,28 @@ final class StorageEnvironment: @unchecked Sendable {
     }
 
     /// Waits until nobody reads an older snapshot than that of the last commit, but not longer than `limit`: then the
-    /// next commit may use what the one before the last has freed. Checks and backups that this process makes end for
-    /// it. Returns false when somebody still reads one.
+    /// next commit may use what the one before the last has freed. Returns false when somebody still reads one.
     func waitForReaders(_ limit: Duration) throws(StorageFailure) -> Bool {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
-        isWaitingForReaders.store(true, ordering: .relaxed)
-        defer { isWaitingForReaders.store(false, ordering: .relaxed) }
         let end = ContinuousClock.now + limit
         while true {
-            let oldest = try oldestReaders()
-            guard let reader = oldest.anywhere, reader.snapshot < information.me_last_txnid else { return true }
-            guard oldest.elsewhere == nil, ContinuousClock.now < end else { return false }
+            let oldest = try oldestReaders().anywhere
+            guard let oldest, oldest.snapshot < information.me_last_txnid else { return true }
+            guard ContinuousClock.now < end else { return false }
             usleep(1000)
+        }
+    }
+
+    /// Whether a writer waits until nobody reads this snapshot (`ListReserve.awaitReaders`).
+    func isAwaited(_ snapshot: Int) throws(StorageFailure) -> Bool {
+        try withReader { reader throws(StorageFailure) in
+            var value = MDB_val()
+            let code = withMDBValue(ListReserve.awaitedKey) { mdb_get(reader, meta.handle, $0, &value) }
+            if code == MDB_NOTFOUND { return false }
+            try check(code, "reading which snapshots are awaited")
+            guard value.mv_size == MemoryLayout<UInt64>.size, let bytes = value.mv_data else { return false }
+            return snapshot < UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
         }
     }
 

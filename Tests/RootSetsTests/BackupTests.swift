@@ -388,7 +388,7 @@ struct BackupTests {
         let awaited = SnapshotCost(of: .log, isAwaited: { isAwaited.value }) { .little }
         #expect(!awaited.isTooMuch)
         isAwaited.with { $0 = true }
-        #expect(awaited.isTooMuch, "it is not seen at once that the writer waits")
+        #expect(becomesTrue { awaited.isTooMuch })
         isAwaited.with { $0 = false }
         #expect(awaited.isTooMuch)
         let failing = SnapshotCost(of: .log) { () throws(StorageFailure) in throw StorageFailure(EIO, "counting") }

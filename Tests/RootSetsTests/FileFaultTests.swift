@@ -126,6 +126,20 @@ struct FileFaultTests {
         #expect(rest.range(of: Data("given up".utf8)) != nil, "the backup went on")
     }
 
+    @Test("A backup in another process is given up for a removal that needs the pages that are kept for it")
+    func listReserve() throws {
+        let scattered = try ScatteredStorage()
+        let (process, output) = try beginBackup(of: scattered.storage.directory)
+        #expect(try scattered.storage.sets.refusal(of: ScatteredStorage.removal(1)) == nil)
+        let rest = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        #expect(rest.range(of: Data("given up".utf8)) != nil, "the backup went on")
+        // The next one is not asked to end.
+        let backup = try ProbeRun(
+            ["backup", scattered.storage.directory], outputTo: scattered.storage.scratch.path + "/backup")
+        #expect(backup.ending == .exit(0), "\(backup.ending) \(backup.log)")
+    }
+
     /// Begins a backup in another process to a pipe that nobody reads any more.
     private func beginBackup(of directory: String) throws -> (Process, Pipe) {
         let (process, output) = (Process(), Pipe())
