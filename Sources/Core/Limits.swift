@@ -402,9 +402,9 @@ public enum Limits {
     public static let rangesPerEditMax = 64
     /// Bytes of one edit. An edit of this size still fits into a frame with the other changes of its page.
     public static let editBytesMax = 1 << 20
-    /// Commits of single mutations after a commit of several that found no room together, or after a removal that
-    /// needed the list reserve.
-    public static let commitsAlone: UInt64 = 64
+    /// Mutations that are committed alone after several that found no room together, or after a removal that needed the
+    /// list reserve.
+    public static let commitsAlone = 64
     /// Mutations, and bytes of mutations, that one commit may carry.
     public static let mutationsPerCommitMax = 4096
     public static let mutationBytesPerCommitMax = 16 << 20

@@ -185,7 +185,7 @@ struct Applier {
 
     /// Removes the oldest log records while the log is larger than `bytes`. The last record always stays. At most
     /// `count` records are removed, so that a commit stays short. Then writes the totals and the version of the sets.
-    /// Must be called last.
+    /// Behind it nothing that the totals count may be written.
     mutating func finish(trimmingLogTo bytes: UInt64, count: Int) throws(StorageFailure) {
         precondition(totals.firstSequence <= totals.sequence + 1, "the log begins after its end")
         let isEmpty = totals.firstSequence > totals.sequence

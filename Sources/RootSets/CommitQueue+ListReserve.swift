@@ -87,7 +87,9 @@ extension CommitQueue {
     private func giveUpListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Int? {
         // Readers may have kept it behind the removal before.
         let isGivenUp = listReserve.withLock { $0.isGivenUp }
-        if isGivenUp { try? takeListReserveAgain(environment, ListReserve.waitMax) }
+        if isGivenUp, storage.health.refusalOfAdditions == nil {
+            try? takeListReserveAgain(environment, ListReserve.waitMax)
+        }
         let present = try environment.listReserve()
         let largest = ListReserve.lasting.max { present[$0, default: 0] < present[$1, default: 0] }
         guard let largest, let pages = present[largest] else { return nil }
@@ -101,13 +103,14 @@ extension CommitQueue {
         return try environment.freeRuns().has(pages, behind: ListReserve.pagesBefore) ? pages : 0
     }
 
-    /// Takes the reserve again that was given up for a removal, and waits up to twice `limit` for readers. What can't be
-    /// taken now is taken before a later commit, or before the next removal that needs it.
+    /// Takes the reserve again that was given up for a removal, and waits up to twice `limit` for readers. What can't
+    /// be taken now is taken before a later commit, or before the next removal that needs it.
     private func takeListReserveAgain(
         _ environment: StorageEnvironment, _ limit: Duration
     ) throws(StorageFailure) {
         for _ in ListReserve.lasting {
             guard try awaitReaders(environment, limit), try takeListReserveValue(environment) else { return }
+            if try !newRoom(environment).lacksListReserve(environment.listReserve()) { break }
         }
         hasListReserve()
     }
@@ -118,6 +121,7 @@ extension CommitQueue {
         _ environment: StorageEnvironment, _ limit: Duration
     ) throws(StorageFailure) -> Bool {
         try commit(in: environment) { reserve throws(StorageFailure) in try reserve.awaitReaders() }
+        hasTriedEmptyCommit.store(true, ordering: .relaxed)
         return try environment.waitForReaders(limit)
     }
 

@@ -25,8 +25,9 @@ final class CommitQueue: Sendable {
         var isWriterAsleep = false
         var isStarted = false
         var isClosed = false
-        /// Up to which number of commits each mutation is committed alone.
-        var aloneUntil: UInt64 = 0
+        /// How many of the next groups have a single mutation each, and how many they were last.
+        var aloneLeft = 0
+        var aloneLast = 0
         /// Whether the writer was given up. Others have answered its mutations.
         var isAbandoned = false
 
@@ -403,6 +404,7 @@ final class CommitQueue: Sendable {
         defer { writer.unbind() }
         guard case .group(let group) = nextWork() else { return false }
         commit(group)
+        workBegan.store(0, ordering: .relaxed)
         return true
     }
 
@@ -447,16 +449,20 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// The most bytes of a group that has more than one mutation.
+    /// The most bytes of the next group if it has more than one mutation.
     private func bytesPerCommit(_ state: State) -> Int {
-        if commits.load(ordering: .relaxed) < state.aloneUntil { return 0 }
+        if state.aloneLeft > 0 { return 0 }
         return shared == nil ? Limits.mutationBytesPerCommitMax : Limits.mutationBytesPerSegmentMax
     }
 
-    /// Lets the next mutations be committed alone.
-    func commitAloneForAWhile() {
-        let count = commits.load(ordering: .relaxed) + Limits.commitsAlone
-        state.withLock { $0.aloneUntil = count }
+    /// Lets each of the next mutations be committed alone. `isAgain`: twice as many as the last time, because a group
+    /// has found no room behind them.
+    func commitAloneForAWhile(isAgain: Bool = false) {
+        state.withLock { state in
+            let count = isAgain ? min(2 * state.aloneLast, Limits.mutationsPerCommitMax) : 0
+            state.aloneLast = max(count, Limits.commitsAlone)
+            state.aloneLeft = max(state.aloneLeft, state.aloneLast)
+        }
     }
 
     /// Answers the next mutation of the group, unless somebody else has done so when the writer was given up.
@@ -475,10 +481,12 @@ final class CommitQueue: Sendable {
     /// mutations that free space succeed.
     private func commit(_ begun: Group) {
         writer.assertIsCurrent()
+        state.withLock { $0.aloneLeft = max(0, $0.aloneLeft - 1) }
         if let shared { return share(begun, by: shared) }
         var group = begun
         do throws(StorageFailure) {
             let results = try attempt(&group, isJoined: true)
+            if results.count > 1 { state.withLock { $0.aloneLast = 0 } }
             precondition(results.count == group.mutations.count, "there is not one result for each mutation")
             // The commit has succeeded, so each mutation is durable or refused.
             var turn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds)
@@ -679,7 +687,7 @@ final class CommitQueue: Sendable {
     /// Commits the first mutation of a group alone. The others wait again.
     private func commitFirstAlone(of group: Group) {
         if group.mutations.count > 1 {
-            commitAloneForAWhile()
+            commitAloneForAWhile(isAgain: true)
             state.withLock { state in
                 // Otherwise somebody else has answered them.
                 if !state.isAbandoned { state.putBackAllButFirst() }

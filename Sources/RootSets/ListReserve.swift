@@ -45,7 +45,7 @@ struct ListReserve {
     /// How long the writer waits for readers before a removal that needs the reserve, and behind it.
     /// It waits several times, and all peers wait with it.
     static let waitMax = Duration.milliseconds(200)
-    static let waitBehindMax = Duration.milliseconds(20)
+    static let waitBehindMax = Duration.milliseconds(50)
     /// Pages that LMDB copies before it takes those of a value.
     static let pagesBefore = 4
     /// Bytes of the header of LMDB's first page of a value.

@@ -25,6 +25,7 @@ final class SnapshotCost: Sendable {
 
     private struct State {
         var level = Level.little
+        var isAwaited = false
         var due = ContinuousClock.now
         /// When it is looked again whether the writer waits.
         var awaitedDue = ContinuousClock.now
@@ -64,7 +65,7 @@ final class SnapshotCost: Sendable {
             // What is to be given up stays so.
             guard state.level != .tooMuch else { return .tooMuch }
             if begin >= state.awaitedDue {
-                if isAwaited() { state.level = .tooMuch }
+                if isAwaited() { (state.level, state.isAwaited) = (.tooMuch, true) }
                 state.awaitedDue = begin + SnapshotCost.pause
             }
             guard begin >= state.due, state.level != .tooMuch else { return state.level }
@@ -82,6 +83,11 @@ final class SnapshotCost: Sendable {
     /// Throws `refused` when the reading is to be given up.
     func check() throws(StorageFailure) {
         guard isTooMuch else { return }
+        if state.withLock({ $0.isAwaited }) {
+            throw .refused(
+                "\(reading.name) was given up: the storage is full, and a removal needs the pages kept for it; "
+                    + "try it again")
+        }
         throw .refused(
             "\(reading.name) was given up: the service changes so much meanwhile that the pages kept for it would "
                 + "leave it without room; \(reading.remedy)")

@@ -642,11 +642,13 @@ final class StorageEnvironment: @unchecked Sendable {
             let oldest = try oldestReaders().anywhere
             guard let oldest, oldest.snapshot < information.me_last_txnid else { return true }
             guard ContinuousClock.now < end else { return false }
+            forgetStaleReaders()
             usleep(1000)
         }
     }
 
-    /// Whether a writer waits until nobody reads this snapshot (`ListReserve.awaitReaders`).
+    /// Whether a writer waits until nobody reads this snapshot (`ListReserve.awaitReaders`). A number of a transaction
+    /// that is not there says nothing: it is damaged, or the storage is a compacted copy, whose numbers begin anew.
     func isAwaited(_ snapshot: Int) throws(StorageFailure) -> Bool {
         try withReader { reader throws(StorageFailure) in
             var value = MDB_val()
@@ -654,7 +656,8 @@ final class StorageEnvironment: @unchecked Sendable {
             if code == MDB_NOTFOUND { return false }
             try check(code, "reading which snapshots are awaited")
             guard value.mv_size == MemoryLayout<UInt64>.size, let bytes = value.mv_data else { return false }
-            return snapshot < UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+            let number = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+            return snapshot < number && number <= mdb_txn_id(reader)
         }
     }
 

@@ -57,7 +57,8 @@ final class WriteTransaction {
         return totals
     }
 
-    /// Writes the totals, with what this transaction has changed in them so far. Must be its last write.
+    /// Writes the totals, with what this transaction has changed in them so far. Behind them it may write
+    /// only what they do not count (`ListReserve`).
     func put(_ totals: Totals, in meta: Database) throws(StorageFailure) {
         var totals = totals
         totals.tallies += tallies

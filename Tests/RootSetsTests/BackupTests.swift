@@ -389,6 +389,7 @@ struct BackupTests {
         #expect(!awaited.isTooMuch)
         isAwaited.with { $0 = true }
         #expect(becomesTrue { awaited.isTooMuch })
+        #expect(throws: StorageFailure.self) { try awaited.check() }
         isAwaited.with { $0 = false }
         #expect(awaited.isTooMuch)
         let failing = SnapshotCost(of: .log) { () throws(StorageFailure) in throw StorageFailure(EIO, "counting") }

@@ -212,9 +212,44 @@ import Testing
         #expect(answers.value.prefix(7).map(\.number) == [0, 1, 100, 2, 101, 3, 102], "\(answers.value.prefix(7))")
         #expect(answers.value.filter { $0.peer == 1 }.map(\.number) == Array(0..<100))
         #expect(answers.value.map(\.sequence) == (2...104).map { UInt64($0) })
-        #expect(sets.commitCounts.commits - before >= Limits.commitsAlone)
+        #expect(sets.commitCounts.commits - before >= UInt64(Limits.commitsAlone))
         #expect(sets.commitCounts.commits - before < 100, "mutations are committed alone for ever")
         #expect(sets.queueDepth == 0)
+    }
+
+    @Test("Twice as many mutations are committed alone when the next group finds no room either, and then fewer again")
+    func noRoomAgain() throws {
+        let (failures, queue) = (Shared(0), Shared<RootSets?>(nil))
+        var surroundings = StorageSurroundings()
+        surroundings.willCommit = {
+            // A group has taken all that wait.
+            guard queue.value?.queueDepth == 0 else { return 0 }
+            return failures.with { left in
+                defer { left -= min(left, 1) }
+                return left > 0 ? ENOSPC : 0
+            }
+        }
+        let storage = try Storage(surroundings)
+        let (sets, decks) = (try storage.sets, try storage.create("decks"))
+        var random = SeededGenerator(seed: runSeed)
+        func commits(of count: Int, failing failed: Int) throws -> Int {
+            let hold = try Hold(sets)
+            let done = Shared(0)
+            for _ in 0..<count {
+                sets.submit(Mutation(.addRoots(decks, [random.digest()]))) { _ in done.increment() }
+            }
+            failures.with { $0 = failed }
+            queue.with { $0 = sets }
+            let before = sets.commitCounts.commits
+            hold.release()
+            #expect(becomesTrue { done.value == count })
+            queue.with { $0 = nil }
+            return Int(sets.commitCounts.commits - before)
+        }
+        let alone = Limits.commitsAlone
+        let (twice, once) = (try commits(of: 300, failing: 2), try commits(of: 300, failing: 1))
+        #expect((3 * alone...3 * alone + 4).contains(twice), "\(twice)")
+        #expect((alone...alone + 3).contains(once), "\(once)")
     }
 
     @Test("A removal stays behind the additions that its own peer has sent before")

@@ -90,6 +90,33 @@ struct ListReserveTests {
         #expect(try scattered.storage.sets.refusal(of: ScatteredStorage.removal(1)) == nil)
     }
 
+    @Test(
+        "Readings of older snapshots are asked to end, later ones are not, and a number that is not there asks nobody")
+    func awaitedReaders() throws {
+        let scratch = ScratchDirectory()
+        let environment = try StorageEnvironment(
+            directory: scratch.path + "/data", bytesMax: 1 << 24, reserveBytes: 1 << 20)
+        func commit(_ body: (WriteTransaction) throws -> Void) throws -> Int {
+            let transaction = try WriteTransaction(in: environment)
+            let number = transaction.number
+            try body(transaction)
+            try transaction.put(try transaction.totals(in: environment.meta), in: environment.meta)
+            try transaction.commit()
+            return number
+        }
+        let isAwaited = try environment.isAwaited(1)
+        #expect(!isAwaited)
+        let number = try commit { try ListReserve($0, environment).awaitReaders() }
+        for (snapshot, expected) in [(number - 1, true), (number, false), (number + 1, false)] {
+            #expect(try environment.isAwaited(snapshot) == expected, "\(snapshot) of \(number)")
+        }
+        let damaged: [[UInt8]] = [[], [1], .init(repeating: 1, count: 9), .init(repeating: 255, count: 8)]
+        for bytes in damaged + [[UInt8(number + 9)] + .init(repeating: 0, count: 7)] {
+            _ = try commit { try $0.putBytes(environment.meta, ListReserve.awaitedKey, bytes) }
+            #expect(try environment.isAwaited(number - 1) == false, "\(bytes)")
+        }
+    }
+
     @Test("A value grows with the storage, and a small storage has none")
     func sizes() {
         #expect(ListReserve.needed(all: 500) == 0 && ListReserve.needed(all: 501) > 0)
