@@ -391,6 +391,7 @@ extension CommitQueue {
             guard error.isLackOfSpace else { throw error }
             let now = MonotonicClock.system.milliseconds
             guard sharing.withLock({ now >= $0.reserveDue }) else { throw error }
+            sharing.withLock { $0.reserveDue = now + 2 * Limits.sharedPauseMilliseconds }
             let results = try withListReserve(after: error) { pages throws(StorageFailure) in
                 sharing.withLock { $0.reserveDue = now + Limits.sharedReservePauseMilliseconds }
                 return try writing { environment throws(StorageFailure) in

@@ -460,7 +460,7 @@ final class CommitQueue: Sendable {
     func commitAloneForAWhile(isAgain: Bool = false) {
         state.withLock { state in
             let count = isAgain ? min(2 * state.aloneLast, Limits.mutationsPerCommitMax) : 0
-            state.aloneLast = max(count, Limits.commitsAlone)
+            state.aloneLast = max(count, isAgain ? 0 : state.aloneLast, Limits.commitsAlone)
             state.aloneLeft = max(state.aloneLeft, state.aloneLast)
         }
     }
@@ -486,7 +486,6 @@ final class CommitQueue: Sendable {
         var group = begun
         do throws(StorageFailure) {
             let results = try attempt(&group, isJoined: true)
-            if results.count > 1 { state.withLock { $0.aloneLast = 0 } }
             precondition(results.count == group.mutations.count, "there is not one result for each mutation")
             // The commit has succeeded, so each mutation is durable or refused.
             var turn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds)
@@ -660,7 +659,10 @@ final class CommitQueue: Sendable {
         watch.proceed()
         try commit(transaction, environment, of: results.count, last: last, began, isDiskFull: room.isDiskFull)
         if findsRoom { fullness.hasRoomAgain() }
-        state.withLock { $0.written = surroundings.now() - applied }
+        state.withLock { state in
+            state.written = surroundings.now() - applied
+            if results.count > 1 { state.aloneLast = 0 }
+        }
         return results
     }
 

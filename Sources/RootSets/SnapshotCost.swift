@@ -85,8 +85,8 @@ final class SnapshotCost: Sendable {
         guard isTooMuch else { return }
         if state.withLock({ $0.isAwaited }) {
             throw .refused(
-                "\(reading.name) was given up: the storage is full, and a removal needs the pages kept for it; "
-                    + "try it again")
+                "\(reading.name) was given up: the storage is full, and a change that must pass needs the pages "
+                    + "kept for it; try it again")
         }
         throw .refused(
             "\(reading.name) was given up: the service changes so much meanwhile that the pages kept for it would "
