@@ -431,7 +431,8 @@ final class CommitQueue: Sendable {
         return state.withLock { state -> Work in
             guard !state.isAbandoned else { return .over }
             var group = Group(
-                waiting: state.waiting.count, written: state.written, bytesMax: bytesPerCommit(state),
+                waiting: state.waiting.count, written: state.written,
+                bytesMax: bytesPerCommit(isAlone: state.aloneLeft > 0),
                 now: surroundings.now)
             swap(&finished, &state.inWork)
             state.answered = 0
@@ -450,8 +451,8 @@ final class CommitQueue: Sendable {
     }
 
     /// The most bytes of the next group if it has more than one mutation.
-    private func bytesPerCommit(_ state: State) -> Int {
-        if state.aloneLeft > 0 { return 0 }
+    private func bytesPerCommit(isAlone: Bool) -> Int {
+        if isAlone { return 0 }
         return shared == nil ? Limits.mutationBytesPerCommitMax : Limits.mutationBytesPerSegmentMax
     }
 
@@ -459,8 +460,8 @@ final class CommitQueue: Sendable {
     /// has found no room behind them.
     func commitAloneForAWhile(isAgain: Bool = false) {
         state.withLock { state in
-            let count = isAgain ? min(2 * state.aloneLast, Limits.mutationsPerCommitMax) : 0
-            state.aloneLast = max(count, isAgain ? 0 : state.aloneLast, Limits.commitsAlone)
+            let count = min((isAgain ? 2 : 1) * state.aloneLast, Limits.mutationsPerCommitMax)
+            state.aloneLast = max(count, Limits.commitsAlone)
             state.aloneLeft = max(state.aloneLeft, state.aloneLast)
         }
     }
