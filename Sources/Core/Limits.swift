@@ -420,7 +420,9 @@ public enum Limits {
     public static let sharedLookMilliseconds: UInt64 = 100
     /// Milliseconds before the next look at a shared log that can't be applied.
     public static let sharedPauseMilliseconds: UInt64 = 1000
-    /// After a segment that found no room with the list reserve either, milliseconds until the reserve is used again.
+    /// After readers have kept the list reserve from being used for a segment, and after a segment that found no room
+    /// with it either: milliseconds until it is used again.
+    public static let sharedReserveWaitMilliseconds: UInt64 = 2000
     public static let sharedReservePauseMilliseconds: UInt64 = 10_000
     /// Mutations, and bytes of mutations, from which on a commit with an urgent one takes no others.
     public static let mutationsBesideUrgentMax = 256

@@ -27,6 +27,14 @@ extension CommitQueue {
         var isLeft = false
         /// Whether the storage is being closed, which nobody has to be told.
         var isEnding = false
+
+        /// Whether the list reserve may be used at that time. Then it may not be used again for a moment: readers that
+        /// keep it from being used end soon, or not at all.
+        mutating func takeReserve(at now: UInt64) -> Bool {
+            guard now >= reserveDue else { return false }
+            reserveDue = now + Limits.sharedReserveWaitMilliseconds
+            return true
+        }
     }
 
     /// Changes in segments that may have been applied.
@@ -364,7 +372,7 @@ extension CommitQueue {
     ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>] {
         do throws(StorageFailure) {
             return try writing { environment throws(StorageFailure) in
-                return try apply(segments[...], isLastOwn: isLastOwn, in: environment)
+                try apply(segments[...], isLastOwn: isLastOwn, in: environment)
             }
         } catch {
             guard error.isLackOfSpace else { throw error }
@@ -390,8 +398,7 @@ extension CommitQueue {
         } catch {
             guard error.isLackOfSpace else { throw error }
             let now = MonotonicClock.system.milliseconds
-            guard sharing.withLock({ now >= $0.reserveDue }) else { throw error }
-            sharing.withLock { $0.reserveDue = now + 2 * Limits.sharedPauseMilliseconds }
+            guard sharing.withLock({ $0.takeReserve(at: now) }) else { throw error }
             let results = try withListReserve(after: error) { pages throws(StorageFailure) in
                 sharing.withLock { $0.reserveDue = now + Limits.sharedReservePauseMilliseconds }
                 return try writing { environment throws(StorageFailure) in
