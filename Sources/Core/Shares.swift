@@ -58,8 +58,8 @@ package struct PeerShares: Sendable {
         return true
     }
 
-    /// Takes places for a peer that others do not miss, because it has had them before, or another one passes them on:
-    /// whatever its share is now.
+    /// Takes places for a peer whatever its share is now, and whatever is left of the capacity: it has had them before,
+    /// or another peer has just given them back for it.
     package mutating func takeBack(_ count: Int, by peer: Holder) {
         shares.take(count)
         held[peer, default: 0] += count
