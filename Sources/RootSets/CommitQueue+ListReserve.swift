@@ -28,9 +28,14 @@ extension CommitQueue {
         return try newRoom(environment)
     }
 
+    /// Returns whether all of it is there.
     private func takeListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
         for _ in ListReserve.lasting where try !takeListReserveValue(environment) { return false }
-        return true
+        return try hasWholeListReserve(environment)
+    }
+
+    private func hasWholeListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
+        try !newRoom(environment).lacksListReserve(environment.listReserve())
     }
 
     private func hasListReserve() {
@@ -50,36 +55,40 @@ extension CommitQueue {
         let present = try environment.listReserve()
         var room = try newRoom(environment)
         let isGivenUp = listReserve.withLock { $0.isGivenUp }
-        var missing: (part: ListReserve.Part, pages: Int)?
-        for part in ListReserve.lasting where missing == nil {
-            let pages = try room.listReserve(insteadOf: present[part, default: 0], isGivenUp: isGivenUp)
-            missing = pages.map { (part, $0) }
-        }
-        let taken = missing.flatMap { $0.pages > 0 ? $0 : nil }
-        guard taken != nil || present[.rest] != nil else { return missing == nil }
+        // The smaller one: it gains the most.
+        let part = present[.second, default: 0] < present[.first, default: 0] ? ListReserve.Part.second : .first
+        let pages = try room.listReserve(insteadOf: present[part, default: 0], isGivenUp: isGivenUp)
+        let taken = pages.flatMap { $0 > 0 ? $0 : nil }
+        guard taken != nil || present[.rest] != nil else { return pages == nil }
         try commit(in: environment) { reserve throws(StorageFailure) in
-            if let taken { try reserve.take(taken.pages, for: taken.part) }
+            if let taken { try reserve.take(taken, for: part) }
             try reserve.giveUp(.rest)
         }
-        return missing == nil || taken != nil
+        return pages == nil || taken != nil
     }
 
     /// Calls `body`, which commits a removal, with the number of pages that it may hold for its list, and takes the
-    /// reserve again. Throws `error`, why the removal has found no room otherwise, when the reserve can't be used now.
-    /// The next mutations are committed alone: each of them may need the reserve, so peers take turns with it.
-    func withListReserve<R>(
-        after error: StorageFailure, _ body: (_ pages: Int) throws(StorageFailure) -> R
-    ) throws(StorageFailure) -> R {
+    /// reserve again. Returns `nil` when there is no reserve or it can't be used now. The next mutations are committed
+    /// alone: each of them may need the reserve, so peers take turns with it.
+    func withListReserve<R>(_ body: (_ pages: Int) throws(StorageFailure) -> R) throws(StorageFailure) -> R? {
         commitAloneForAWhile()
-        let pages = try writing { environment throws(StorageFailure) in try giveUpListReserve(environment) }
-        guard let pages else { throw error }
+        guard let pages = try givenUpPages() else { return nil }
         defer {
             try? writing { environment throws(StorageFailure) in
                 try takeListReserveAgain(environment, ListReserve.waitBehindMax)
             }
         }
-        guard pages > 0 else { throw error }
-        return try body(pages)
+        return pages > 0 ? try body(pages) : nil
+    }
+
+    /// See `giveUpListReserve`. `nil`: there was no room for the commits that it makes, either.
+    private func givenUpPages() throws(StorageFailure) -> Int? {
+        do throws(StorageFailure) {
+            return try writing { environment throws(StorageFailure) in try giveUpListReserve(environment) }
+        } catch {
+            guard error.isLackOfSpace else { throw error }
+            return nil
+        }
     }
 
     /// Gives up the larger value. Returns how many pages the next commit finds side by side; 0 when it may use none,
@@ -110,14 +119,13 @@ extension CommitQueue {
     ) throws(StorageFailure) {
         for _ in ListReserve.lasting {
             guard try awaitReaders(environment, limit), try takeListReserveValue(environment) else { return }
-            if try !newRoom(environment).lacksListReserve(environment.listReserve()) { break }
+            if try hasWholeListReserve(environment) { return hasListReserve() }
         }
-        hasListReserve()
     }
 
     /// Makes a commit, empty but for what asks backups and checks to end, and waits until nobody reads an older
     /// snapshot. Returns false when somebody still does after that time.
-    private func awaitReaders(
+    func awaitReaders(
         _ environment: StorageEnvironment, _ limit: Duration
     ) throws(StorageFailure) -> Bool {
         try commit(in: environment) { reserve throws(StorageFailure) in try reserve.awaitReaders() }

@@ -399,12 +399,13 @@ extension CommitQueue {
             guard error.isLackOfSpace else { throw error }
             let now = MonotonicClock.system.milliseconds
             guard sharing.withLock({ $0.takeReserve(at: now) }) else { throw error }
-            let results = try withListReserve(after: error) { pages throws(StorageFailure) in
+            let results = try withListReserve { pages throws(StorageFailure) in
                 sharing.withLock { $0.reserveDue = now + Limits.sharedReservePauseMilliseconds }
                 return try writing { environment throws(StorageFailure) in
                     try apply(segment, isLastOwn: isLastOwn, listReserve: pages, in: environment)
                 }
             }
+            guard let results else { throw error }
             sharing.withLock { $0.reserveDue = 0 }
             return results
         }
@@ -420,7 +421,7 @@ extension CommitQueue {
         for bytes in segments {
             guard let segment = Segment(bytes) else { throw .mismatched("the shared log has an entry that is none") }
             if case .mutations(let mutations) = segment.contents {
-                for mutation in mutations { _ = try room.judge(mutation.change, isAlone: false) }
+                for mutation in mutations { try room.count(mutation.change) }
             }
             read.append((segment, Segment.hash(bytes)))
         }
@@ -428,7 +429,7 @@ extension CommitQueue {
         let reserve = ListReserve(transaction, environment)
         if listReserve > 0 {
             try room.countRun(listReserve)
-            try reserve.hold(listReserve)
+            try reserve.hold(listReserve, all: room.pagesUsed)
         }
         var applier = try Applier(transaction, environment)
         var place = try SharedPlace.read(try transaction.get(environment.meta, SharedPlace.key))
@@ -451,7 +452,7 @@ extension CommitQueue {
             if isLastOwn, position == read.count - 1 { own = changes } else { others += changes }
             watch.proceed()
         }
-        if listReserve > 0 { try reserve.release(listReserve, all: room.pagesUsed) }
+        if listReserve > 0 { try reserve.release(listOf: room.freed(by: transaction)) }
         let digest = place.map { applier.contents(at: $0).digest }
         // Nobody else tells of its own changes when it fails and was made all the same.
         let all = UndecidedChanges(segment: place?.number ?? 0, changes: others + own, sequence: applier.sequence)

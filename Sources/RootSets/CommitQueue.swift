@@ -504,43 +504,97 @@ final class CommitQueue: Sendable {
     }
 
     /// Commits one mutation. If it lacks space alone, it is tried once more when the pages that the last commit has
-    /// freed can be used. For a removal the change log gives way then: its oldest records are removed, twice as many in
-    /// each round, until the removal finds room. If it still finds none, it gets no record itself, and at last the list
-    /// reserve (`ListReserve`).
+    /// freed can be used. A removal that still lacks space gets what is kept for it, and the change log gives way to
+    /// it.
     private func commitAlone(_ pending: WaitingMutation) {
-        let isRemoval = !pending.mutation.change.needsSpace
-        var round = 0
-        var isLogged = true
-        while true {
-            var group = Group(pending, now: surroundings.now)
-            // Each round makes a commit of its own.
-            noteWork()
-            do throws(StorageFailure) {
-                for result in try attempt(&group, isJoined: false, isLogged: isLogged) { answer(pending, result) }
-                return
-            } catch {
-                if error.isLackOfSpace, !isLogged { return commitWithListReserve(pending, after: error) }
-                let canGoOn = error.isLackOfSpace && (round == 0 || isRemoval)
-                guard canGoOn else { return answer(pending, .failure(refusal(error))) }
-                isLogged = round == 0 || hasTrimmedLog(round)
-                // When this fails, so does the next attempt.
-                try? writing { environment throws(StorageFailure) in try commitNothing(environment) }
-                round += 1
+        let change = pending.mutation.change
+        do throws(StorageFailure) {
+            guard try lackOfSpace(for: pending) != nil else { return }
+            // When this fails, so does the next attempt.
+            try? writing { environment throws(StorageFailure) in try commitNothing(environment) }
+            guard let lack = try lackOfSpace(for: pending) else { return }
+            guard !change.needsSpace else { throw lack }
+            if try needsListReserve(change, after: lack) {
+                switch try commitWithListReserve(pending, isLogged: true) {
+                case .answered: return
+                // The log would go, and such a record would hardly find room between what was there.
+                case .lacks(let lack) where PageNeed.hasLongRecord(change): throw lack
+                case .lacks, .hasNone: break
+                }
             }
+            try commitInPlaceOfLog(pending)
+        } catch {
+            answer(pending, .failure(refusal(error)))
         }
     }
 
-    /// Commits a removal alone, without a record and with the list reserve.
-    private func commitWithListReserve(_ pending: WaitingMutation, after error: StorageFailure) {
+    /// Commits a removal to which the change log gives way: its oldest records are removed, twice as many in each
+    /// round, until the removal finds room. If it still finds none, it gets no record itself, and at last the list
+    /// reserve.
+    private func commitInPlaceOfLog(_ pending: WaitingMutation) throws(StorageFailure) {
+        var round = 0
+        while hasTrimmedLog(round) {
+            try? writing { environment throws(StorageFailure) in try commitNothing(environment) }
+            guard try lackOfSpace(for: pending) != nil else { return }
+            round += 1
+        }
+        guard let lack = try lackOfSpace(for: pending, isLogged: false) else { return }
+        switch try commitWithListReserve(pending, isLogged: false) {
+        case .answered: return
+        case .lacks(let lack): throw lack
+        case .hasNone: throw lack
+        }
+    }
+
+    /// What came of a removal that was tried with the list reserve.
+    private enum LastAttempt {
+        case answered
+        case lacks(StorageFailure)
+        /// There is no reserve, or it can't be used now.
+        case hasNone
+    }
+
+    /// Commits a removal with the list reserve, at last without a record. Then the change log goes, but only with a
+    /// removal that passes.
+    private func commitWithListReserve(
+        _ pending: WaitingMutation, isLogged: Bool
+    ) throws(StorageFailure) -> LastAttempt {
         noteWork()
+        let attempt = try withListReserve { pages throws(StorageFailure) -> LastAttempt in
+            if isLogged, try lackOfSpace(for: pending, listReserve: pages) == nil { return .answered }
+            return try lackOfSpace(for: pending, isLogged: false, listReserve: pages).map { .lacks($0) } ?? .answered
+        }
+        return attempt ?? .hasNone
+    }
+
+    /// Whether a removal that has failed lacks only neighbouring pages, for more than its record in the log: that may
+    /// find room when the log gives way.
+    private func needsListReserve(
+        _ change: Change, after failure: StorageFailure
+    ) throws(StorageFailure) -> Bool {
+        guard failure.code == MDB_MAP_FULL, PageNeed.hasLongRecord(change) || !PageNeed.hasLongLogRecord(change) else {
+            return false
+        }
+        return try writing { environment throws(StorageFailure) in
+            var room = try newRoom(environment)
+            return try room.hasPages(for: change)
+        }
+    }
+
+    /// Tries to commit a mutation alone, and answers it, unless there is no space for it: then it returns why.
+    private func lackOfSpace(
+        for pending: WaitingMutation, isLogged: Bool = true, listReserve: Int = 0
+    ) throws(StorageFailure) -> StorageFailure? {
+        // Each attempt makes commits of its own.
+        noteWork()
+        var group = Group(pending, now: surroundings.now)
         do throws(StorageFailure) {
-            try withListReserve(after: error) { pages throws(StorageFailure) in
-                var group = Group(pending, now: surroundings.now)
-                let results = try attempt(&group, isJoined: false, isLogged: false, listReserve: pages)
-                for result in results { answer(pending, result) }
-            }
+            let results = try attempt(&group, isJoined: false, isLogged: isLogged, listReserve: listReserve)
+            for result in results { answer(pending, result) }
+            return nil
         } catch {
-            answer(pending, .failure(refusal(error)))
+            guard error.isLackOfSpace else { throw error }
+            return error
         }
     }
 
@@ -552,11 +606,15 @@ final class CommitQueue: Sendable {
         return ServiceError(.storageFull, detail: error.asServiceError.detail, "the storage is full: \(holder.remedy)")
     }
 
-    /// Removes records of the log for a removal, more in each round. Returns false when none are left that may go.
+    /// Removes records of the log for a removal, more in each round. Returns false when none are left that may go, or
+    /// when somebody reads an older snapshot: then the pages of the records could not be used.
     private func hasTrimmedLog(_ round: Int) -> Bool {
-        let count = Limits.logRecordsTrimmedMin << min(round - 1, 20)
+        let count = Limits.logRecordsTrimmedMin << min(round, 20)
         let hasTrimmed = try? writing { environment throws(StorageFailure) in
-            try trimLog(to: 0, count: count, environment)
+            if try !environment.waitForReaders(.zero), try !awaitReaders(environment, ListReserve.waitMax) {
+                return false
+            }
+            return try trimLog(to: 0, count: count, environment)
         }
         return hasTrimmed == true
     }
@@ -613,7 +671,7 @@ final class CommitQueue: Sendable {
         let reserve = ListReserve(transaction, environment)
         if listReserve > 0 {
             try room.countRun(listReserve)
-            try reserve.hold(listReserve)
+            try reserve.hold(listReserve, all: room.pagesUsed)
         }
         var applier = try Applier(transaction, environment)
         var results: [Result<MutationReceipt, ServiceError>] = []
@@ -656,7 +714,7 @@ final class CommitQueue: Sendable {
         try applier.finish(
             trimmingLogTo: UInt64(logShare(in: room)),
             count: trimmedMax(mutations: results.count, recordsBefore: recordsBefore, in: room))
-        if listReserve > 0 { try reserve.release(listReserve, all: room.pagesUsed) }
+        if listReserve > 0 { try reserve.release(listOf: room.freed(by: transaction)) }
         watch.proceed()
         try commit(transaction, environment, of: results.count, last: last, began, isDiskFull: room.isDiskFull)
         if findsRoom { fullness.hasRoomAgain() }

@@ -70,8 +70,21 @@ struct CommitRoom {
         return try room.has(need) { count, behind throws(StorageFailure) in try hasRun(count, behind) }
     }
 
+    /// Counts a mutation that is applied whatever room there is.
+    mutating func count(_ change: Change) throws(StorageFailure) {
+        let need = need(of: change)
+        try environment.prepare(&room, for: need)
+        take(need)
+    }
+
     /// Pages that hold data.
     var pagesUsed: Int { room.trees.all }
+
+    /// How many pages the transaction makes free at most: by what became shorter, and by what it has copied for
+    /// everything that was counted.
+    func freed(by transaction: WriteTransaction) throws(StorageFailure) -> Int {
+        max(0, room.trees.all - (try environment.trees(in: transaction).all)) + room.pages(with: PageNeed())
+    }
 
     /// Whether a value of the list reserve is missing or too small, or the rest of one is left. `present`: the pages of
     /// each value.
@@ -82,7 +95,8 @@ struct CommitRoom {
 
     /// How many pages a value of the list reserve gets that has `present` now; 0 when there is no room for them, `nil`
     /// when it has enough. The commit must take them before all others. `isGivenUp`: whether they were given up for a
-    /// removal. Then it does not matter whether there is room for additions.
+    /// removal. Then it does not matter whether there is room for additions, and a value gets what there is: others may
+    /// have taken the rest.
     mutating func listReserve(insteadOf present: Int, isGivenUp: Bool) throws(StorageFailure) -> Int? {
         let needed = ListReserve.needed(all: room.trees.all)
         guard present < needed else { return nil }
@@ -92,7 +106,7 @@ struct CommitRoom {
         let hasRoom = try has(needed, isFree: true)
         guard isGivenUp || hasRoom else { return 0 }
         let longest = min(wanted, try environment.longestFreeRun(lists: needed * FreeRuns.listsPerPage))
-        guard longest >= needed else { return 0 }
+        guard longest >= (isGivenUp ? present + 1 : needed) else { return 0 }
         let hasMore = try has(longest, isFree: true)
         return isGivenUp || hasMore ? longest : needed
     }
@@ -124,6 +138,14 @@ struct CommitRoom {
         try environment.prepare(&room, for: need)
         if try fits(change, need) { return false }
         return try !fitsAlone(change, need)
+    }
+
+    /// Whether there are pages enough for a removal alone, neighbours or not.
+    mutating func hasPages(for change: Change) throws(StorageFailure) -> Bool {
+        var need = need(of: change)
+        try environment.prepare(&room, for: need)
+        (need.fresh, need.run) = (need.fresh + need.run, 0)
+        return room.holds(need, countingRecent: true)
     }
 
     private mutating func take(_ need: PageNeed) {

@@ -8,8 +8,8 @@
 /// 1. After an empty commit, the next one gives up one of the values, and another empty commit follows: what a commit
 ///    frees can be used by the commit after the next.
 /// 2. The commit of the removal takes these pages before all others, so that they stay together, and gives up the other
-///    value, too. At its end it gives the pages back, and takes those again that the list can't need. LMDB finds the
-///    rest for its list.
+///    value, too. Long values that it writes get some of them (`lend`). At its end it gives the pages back, and takes
+///    those again that the list can't need. LMDB finds the rest for its list.
 /// 3. After an empty commit, the next one takes the pages of the other value. It finds them in the list of the removal,
 ///    so it frees the pages of that list, and gives up with them what 2 has taken.
 /// 4. After another empty commit these are taken again.
@@ -32,6 +32,13 @@ struct ListReserve {
     /// such ones give up, in other processes, too. Whoever begins later is not meant, also when the writer has ended
     /// meanwhile.
     static let awaitedKey = Array("awaited readers".utf8)
+
+    /// What a transaction holds.
+    struct Held {
+        let pages: Int
+        /// Pages that are not lent.
+        let kept: Int
+    }
 
     /// Those that are always kept.
     static let lasting = [Part.first, .second]
@@ -76,6 +83,16 @@ struct ListReserve {
         return min(pagesMax, min(soon, capacity) / 192 + 4)
     }
 
+    /// How many pages a value keeps when others are lent: enough for a list of all pages that hold data, and for some
+    /// that are lost before it is taken again, but at most half of what a value may have.
+    static func kept(all: Int) -> Int { min(listed(all) + 2 * pagesBefore, pagesMax / 2) }
+
+    /// The most pages that a list of so many pages takes.
+    private static func listed(_ count: Int) -> Int {
+        // It may name its own pages, too, before it is written, and leaves of the list are copied.
+        StorageRoom.freeListPages(of: count) + pagesBefore
+    }
+
     /// Whether a key of `meta` is one of these.
     static func holds(_ key: UnsafeRawBufferPointer) -> Bool {
         Part.allCases.contains { key.elementsEqual($0.rawValue.utf8) } || key.elementsEqual(awaitedKey)
@@ -90,6 +107,11 @@ struct ListReserve {
     /// The pages of a value of so many bytes.
     static func pages(ofBytes count: Int, _ pageBytes: Int) -> Int { (count + headerBytes) / pageBytes }
 
+    /// The pages that a value of so many bytes takes outside of a leaf.
+    private static func pages(forBytes count: Int, _ pageBytes: Int) -> Int {
+        pages(ofBytes: count + pageBytes - 1, pageBytes)
+    }
+
     /// Asks for the end of all readings of older snapshots.
     func awaitReaders() throws(StorageFailure) {
         let number = withUnsafeBytes(of: UInt64(transaction.number).littleEndian) { Array($0) }
@@ -102,18 +124,40 @@ struct ListReserve {
         try transaction.putBytes(meta, part.key, bytes)
     }
 
-    /// Takes pages that were given up for the list of this transaction, and gives up what else there is.
-    func hold(_ pages: Int) throws(StorageFailure) {
+    /// Takes pages that were given up for the list of this transaction, and gives up what else there is. `all`: pages
+    /// that held data before.
+    func hold(_ pages: Int, all: Int) throws(StorageFailure) {
         try take(pages, for: .held)
         for part in ListReserve.lasting { try giveUp(part) }
+        transaction.held = Held(pages: pages, kept: ListReserve.kept(all: all))
     }
 
-    /// Gives these pages back for the list, but those that it can't need. `all`: pages that held data before. Nothing
-    /// else may be changed after it, or LMDB takes single pages from among them.
-    func release(_ pages: Int, all: Int) throws(StorageFailure) {
+    /// Whether a value of so many bytes may have some of the pages that are held: it needs neighbouring ones, and not
+    /// so many that too few are left.
+    func lends(toValueOf count: Int) -> Bool {
+        let pages = ListReserve.pages(forBytes: count, pageBytes)
+        return pages > 1 && transaction.held.map { $0.pages - pages >= $0.kept } == true
+    }
+
+    /// Calls `body`, which writes a value of so many bytes, and gives it some of the pages that are held. `body` may
+    /// take no other page before those of the value, or LMDB takes it from among them.
+    func lend(toValueOf count: Int, _ body: () throws(StorageFailure) -> Void) throws(StorageFailure) {
+        guard let held = transaction.held else { return try body() }
         try giveUp(.held)
-        // The list may name its own pages, too, before it is written, and leaves of the list are copied.
-        let rest = pages - StorageRoom.freeListPages(of: all) - ListReserve.pagesBefore
+        transaction.held = nil
+        try body()
+        let left = held.pages - ListReserve.pages(forBytes: count, pageBytes)
+        try take(left, for: .held)
+        transaction.held = Held(pages: left, kept: held.kept)
+    }
+
+    /// Gives the pages that are held back for the list, but those that it can't need. `freed`: how many pages the list
+    /// has at most. Nothing else may be changed after it, or LMDB takes single pages from among them.
+    func release(listOf freed: Int) throws(StorageFailure) {
+        guard let held = transaction.held else { return }
+        transaction.held = nil
+        try giveUp(.held)
+        let rest = held.pages - ListReserve.listed(freed)
         if rest > 0 { try take(rest, for: .rest) }
     }
 

@@ -70,6 +70,15 @@ struct PageNeed: Equatable {
             fresh: isAdding ? min(count, trees.large.leaves) / 2 + count / 28 + 4 : 4)
     }
 
+    /// Whether a mutation writes a record that needs neighbouring pages.
+    static func hasLongRecord(_ change: Change) -> Bool {
+        guard case .edit(let edit) = change else { return false }
+        return edit.records.contains { run(of: SealedValue.sealBytes + ($0.value?.count ?? 0)) > 1 }
+    }
+
+    /// Whether the log's record of a mutation needs neighbouring pages.
+    static func hasLongLogRecord(_ change: Change) -> Bool { run(of: logBytes(change)) > 1 }
+
     private static func logBytes(_ change: Change) -> Int {
         let fixed = SealedValue.sealBytes + LogRecord.headerBytes + Limits.collaborationBytesMax
         return switch change {

@@ -607,6 +607,12 @@ final class StorageEnvironment: @unchecked Sendable {
             logMax: logBytes / pageBytes, trees: present)
     }
 
+    /// The pages of the trees with what a transaction has changed in them so far.
+    func trees(in transaction: WriteTransaction) throws(StorageFailure) -> StorageTrees {
+        guard let handle = transaction.handle else { throw StorageFailure(MDB_BAD_TXN, "counting pages") }
+        return try trees(handle)
+    }
+
     /// Who reads the oldest snapshot, anywhere and in another process; `nil` when nobody does. This process reads no
     /// snapshot for long, but for those that it gives up when they cost too much (`SnapshotCost`).
     private func oldestReaders() throws(StorageFailure) -> (anywhere: SnapshotReader?, elsewhere: SnapshotReader?) {
@@ -801,6 +807,7 @@ final class StorageEnvironment: @unchecked Sendable {
         return try body(reader)
     }
 
+    /// The pages of the trees as a transaction sees them.
     private func trees(_ reader: OpaquePointer) throws(StorageFailure) -> StorageTrees {
         func pages(_ database: MDB_dbi) throws(StorageFailure) -> TreePages {
             var statistics = MDB_stat()

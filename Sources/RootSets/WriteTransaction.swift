@@ -18,6 +18,8 @@ final class WriteTransaction {
     private(set) var tallies = Tallies()
     /// Databases that this transaction has written to. They are so few that a search of the list is quick.
     private(set) var written: [DatabaseName] = []
+    /// What it holds of the list reserve.
+    var held: ListReserve.Held?
 
     /// Begins a transaction whose commit is not noted.
     init(_ handle: OpaquePointer) throws(StorageFailure) {
@@ -178,6 +180,22 @@ final class WriteTransaction {
         _ database: Database, _ key: [UInt8], _ bytes: [UInt8], isAppended: Bool = false
     ) throws(StorageFailure) {
         noteWrite(to: database)
+        guard let reserve = environment.map({ ListReserve(self, $0) }), reserve.lends(toValueOf: bytes.count) else {
+            return try write(database, key, bytes, isAppended: isAppended)
+        }
+        // LMDB copies the way to the value and splits pages for it, before the value itself is written.
+        try write(database, key, WriteTransaction.placeholder, isAppended: isAppended)
+        try reserve.lend(toValueOf: bytes.count) { () throws(StorageFailure) in
+            try write(database, key, bytes, isAppended: false)
+        }
+    }
+
+    /// What stands for a long value. It has no less room in a leaf than the place of that value.
+    private static let placeholder = [UInt8](repeating: 0, count: 16)
+
+    private func write(
+        _ database: Database, _ key: [UInt8], _ bytes: [UInt8], isAppended: Bool
+    ) throws(StorageFailure) {
         let code = withMDBValue(key) { key in
             withMDBValue(bytes) { value in
                 mdb_put(handle, database.handle, key, value, isAppended ? UInt32(MDB_APPEND) : 0)

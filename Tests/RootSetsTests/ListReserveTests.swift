@@ -17,7 +17,9 @@ struct ListReserveTests {
         let storage = scattered.storage
         for document in ScatteredStorage.documents {
             #expect(try scattered.records(document) == ScatteredStorage.records)
+            let first = try storage.sets.statistics().firstSequence
             try storage.sets.apply(Mutation(ScatteredStorage.removal(document)))
+            #expect(try storage.sets.statistics().firstSequence == first)
             // Nobody has read meanwhile.
             let reserve = try storage.listReserve()
             #expect(reserve[..<2].allSatisfy { $0 > pages - 8 } && reserve[2...] == [0, 0], "\(document): \(reserve)")
@@ -27,6 +29,45 @@ struct ListReserveTests {
         #expect(try storage.sets.allRoots(of: try name("decks")) == [])
         storage.close()
         #expect(try StorageInspection.findings(in: storage.directory).isEmpty)
+    }
+
+    @Test("Long records that replace others get neighbouring pages of the reserve, but not those that removals need")
+    func replacements() throws {
+        let scattered = try ScatteredStorage()
+        var taken = 0
+        for record in 1..<41 {
+            let before = try scattered.storage.sets.statistics()
+            let refusal = try scattered.storage.sets.refusal(of: ScatteredStorage.replacement(record, pages: 4))
+            #expect(refusal == nil || refusal == .storageFull)
+            if refusal == nil { taken += 1 }
+            // The log goes only with a change that passes.
+            let after = try scattered.storage.sets.statistics()
+            #expect(after.lastSequence == before.lastSequence + (refusal == nil ? 1 : 0))
+            if refusal != nil { #expect(after.firstSequence == before.firstSequence, "record \(record)") }
+        }
+        #expect((4..<40).contains(taken), "\(taken)")
+        let reserve = try scattered.storage.listReserve()
+        let needed = StorageRoom.freeListPages(of: 12_000)
+        #expect(reserve[0] >= needed && reserve[1] >= needed && reserve[2...] == [0, 0], "\(reserve) \(taken)")
+        for document in ScatteredStorage.documents {
+            #expect(try scattered.storage.sets.refusal(of: ScatteredStorage.removal(document)) == nil)
+            #expect(try scattered.records(document) == 0)
+        }
+        let without = try ScatteredStorage([])
+        #expect(try without.storage.sets.refusal(of: ScatteredStorage.replacement(1, pages: 4)) == .storageFull)
+    }
+
+    @Test("A storage that shares a log finds neighbouring pages for the record of a change in the reserve")
+    func sharedRecord() throws {
+        var random = SeededGenerator(seed: runSeed)
+        let absent = (0..<1000).map { _ in random.digest() }
+        for (parts, expected) in [(ListReserve.lasting, nil), ([], ServiceError.Code.storageFailed)] {
+            let scattered = try ScatteredStorage(parts, sharing: MemoryLog())
+            #expect(try scattered.storage.sets.refusal(of: .removeRoots(try name("decks"), absent)) == expected)
+            guard expected == nil else { continue }
+            #expect(try scattered.storage.sets.refusal(of: ScatteredStorage.removal(1)) == nil)
+            #expect(try scattered.records(1) == 0)
+        }
     }
 
     @Test("What was given up is taken again although there is no room for additions, and nothing else is then")
@@ -248,6 +289,19 @@ struct LastAttemptTests {
         try storage.sets.apply(Mutation(.removeRoots(decks, [.zero])))
         script.with { $0 = Self.attempts }
         #expect(try storage.sets.refusal(of: .removeRoots(decks, Array(roots[500..<1000]))) == nil)
+    }
+
+    @Test("The log does not give way to a removal while somebody reads an older snapshot, which keeps its pages")
+    func readerOfOlder() throws {
+        // In the group, alone, with the pages of the last commit, and without a record.
+        script.with { $0 = [Bool](repeating: true, count: 4) }
+        let code = try storage.sets.read { _ throws(ServiceError) in
+            (try? storage.sets)?.refusal(of: .removeRoots(decks, Array(roots.prefix(1000))))
+        }
+        #expect(code == .storageFull)
+        let statistics = try storage.sets.statistics()
+        #expect(statistics.firstSequence == 1 && statistics.lastSequence == 4)
+        try expectWhole(roots)
     }
 
     @Test("In a damaged storage a removal gets the reserve, and nothing is taken again")

@@ -18,10 +18,15 @@ final class ScatteredStorage {
 
     let storage: Storage
 
-    /// `parts`: the values of the list reserve that it has.
-    init(_ parts: [ListReserve.Part] = ListReserve.lasting) throws {
-        storage = try Storage {
+    /// `parts`: the values of the list reserve that it has. `log`: the log that it shares.
+    init(_ parts: [ListReserve.Part] = ListReserve.lasting, sharing log: MemoryLog? = nil) throws {
+        storage = try Storage(log?.found() ?? StorageSurroundings(), sharing: log) {
             ($0.sizeLimitBytes, $0.reserveBytes, $0.logRetentionBytes) = (49 << 20, 1 << 20, 1 << 20)
+        }
+        // A storage that shares a log takes no change before it has read that.
+        for _ in 0..<30_000 where log != nil {
+            if try storage.sets.sharing?.segment == 1 { break }
+            usleep(1000)
         }
         _ = try storage.create("decks")
         let (staying, removed): (UInt8, UInt8) = (3, 4)
@@ -76,6 +81,15 @@ final class ScatteredStorage {
 
     private static func key(_ document: UInt8, _ record: Int) -> [UInt8] {
         [document] + withUnsafeBytes(of: UInt16(record).bigEndian) { Array($0) }
+    }
+
+    /// The replacement of a record of the document that stays by one that needs so many neighbouring pages.
+    static func replacement(_ record: Int, pages: Int) -> Change {
+        var edit = Edit()
+        edit.records = [
+            RecordEdit(key(3, record), value: [UInt8](repeating: 7, count: pages * 4096 - 64), expecting: .present)
+        ]
+        return .edit(edit)
     }
 
     /// The removal of a document's records.
