@@ -436,6 +436,8 @@ public enum Limits {
     public static let urgentMutationsInRow = 8
     /// Descriptors that connections leave to files, and to what the system's libraries open for a moment.
     public static let descriptorsKept = 32
+    /// Those that connections of operators leave: they are answered also when clients have taken all others.
+    public static let descriptorsKeptFromOperators = 16
     /// Descriptors that a service needs at least: its own, those that are kept, and some for connections.
     public static let descriptorsMin = 96
     /// Heaps of the allocator when addresses are limited, and the bytes of addresses that it sets aside for each.

@@ -75,7 +75,12 @@ final class Sockets: Sendable {
             let (here, elsewhere) = (
                 operators.filter(\.endpoint.isLoopback), operators.filter { !$0.endpoint.isLoopback }
             )
-            operations = here.isEmpty ? nil : try HTTPServer("rootgate operator", on: here, clock, log: log)
+            operations =
+                here.isEmpty
+                ? nil
+                : try HTTPServer(
+                    "rootgate operator", on: here, clock, log: log,
+                    keepingDescriptors: Limits.descriptorsKeptFromOperators)
             operationsElsewhere = try Sockets.pagesElsewhere(on: elsewhere, configuration.tls, clock, log)
         } catch {
             for listener in opened { listener.close() }
@@ -117,7 +122,11 @@ final class Sockets: Sendable {
         } catch {
             throw StartupFailure.certificates(error.description)
         }
-        return (try HTTPServer("rootgate operator", on: listeners, tls: tls, clock, log: log), tls)
+        return (
+            try HTTPServer(
+                "rootgate operator", on: listeners, tls: tls, clock, log: log,
+                keepingDescriptors: Limits.descriptorsKeptFromOperators), tls
+        )
     }
 
     /// Listens at all of the addresses, or at none.

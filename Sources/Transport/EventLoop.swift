@@ -48,6 +48,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private struct Listener {
+        let descriptorsKept: Int
         let accept: (CInt) -> Void
         let refuse: (SystemFailure) -> Void
     }
@@ -169,13 +170,15 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Calls `accept` on the loop's thread for each new connection on `listener`. When the system can't make a
-    /// connection, calls `refuse` and tries again a second later.
+    /// connection, calls `refuse` and tries again a second later. `kept`: descriptors of the process that connections
+    /// leave.
     package func listen(
-        on listener: CInt, accept: @escaping @Sendable (CInt) -> Void,
+        on listener: CInt, keepingDescriptors kept: Int = Limits.descriptorsKept,
+        accept: @escaping @Sendable (CInt) -> Void,
         refuse: @escaping @Sendable (SystemFailure) -> Void
     ) {
         execute { [self] in
-            listeners[listener] = Listener(accept: accept, refuse: refuse)
+            listeners[listener] = Listener(descriptorsKept: kept, accept: accept, refuse: refuse)
             watchListener(listener)
         }
     }
@@ -382,7 +385,7 @@ package final class EventLoop: @unchecked Sendable {
     private func acceptAll(_ descriptor: CInt, _ listener: Listener) {
         // Accepts a limited number at a time, so that a flood of new connections does not delay the present ones.
         for _ in 0..<64 {
-            switch Socket.accept(from: descriptor) {
+            switch Socket.accept(from: descriptor, keeping: listener.descriptorsKept) {
             case .connection(let connection): listener.accept(connection)
             case .nothing: return
             case .exhausted(let failure):

@@ -59,19 +59,21 @@ package enum Socket {
         case exhausted(SystemFailure)
     }
 
-    /// Whether this process has more free descriptors than others of its parts need.
-    private static func hasDescriptors(_ listener: CInt) -> Bool {
+    /// Whether this process has more free descriptors than `kept`.
+    private static func hasDescriptors(_ listener: CInt, keeping kept: Int) -> Bool {
         guard let limit = System.limit(of: .descriptors) else { return true }
         let lowest = fcntl(listener, F_DUPFD_CLOEXEC, 0)
         guard lowest >= 0 else { return false }
         close(lowest)
-        return Int(lowest) < limit - Limits.descriptorsKept
+        return Int(lowest) < limit - kept
     }
 
-    /// Accepts the next waiting connection, as a non-blocking descriptor. Leaves some descriptors to others: the files
-    /// of this process, and Dispatch, which ends the process when it can't read a file in /proc.
-    static func accept(from listener: CInt) -> Acceptance {
-        guard hasDescriptors(listener) else { return .exhausted(SystemFailure("accept", number: EMFILE)) }
+    /// Accepts the next waiting connection, as a non-blocking descriptor. Leaves `kept` descriptors to others: the
+    /// files of this process, and Dispatch, which ends the process when it can't read a file in /proc.
+    static func accept(from listener: CInt, keeping kept: Int) -> Acceptance {
+        guard hasDescriptors(listener, keeping: kept) else {
+            return .exhausted(SystemFailure("accept", number: EMFILE))
+        }
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let descriptor = withUnsafeMutableBytes(of: &storage) { bytes in

@@ -25,7 +25,9 @@ struct ResourceLimitsTests {
     @Test("Without free descriptors, connections are served, nothing spins, and later ones come when some are free")
     func descriptors() async throws {
         // Signature kernels would be timed meanwhile.
-        let process = try ServiceProcess(["--signatures", "openssl"], limits: ["-n 128"])
+        let folder = ScratchDirectory()
+        let place = "unix:\(folder.path)/operator"
+        let process = try ServiceProcess(["--signatures", "openssl", "--operator", place], limits: ["-n 128"])
         let client = try process.client()
         let name = try #require(CollaborationIdentifier("deck"))
         try await client.createCollaboration(name, policy: .challenge)
@@ -40,6 +42,8 @@ struct ResourceLimitsTests {
         let seconds = process.processorSeconds - before
         #expect(seconds < 1, "\(seconds) s of processor time")
         #expect(process.descriptorCount <= 128 - Limits.descriptorsKept, "\(process.descriptorCount)")
+        let probe = try runProgram(programPath, ["probe", "--operator", place, "--live"])
+        #expect(probe.code == 0, "\(probe)")
         #expect(others.count == 160)
         others = []
         let later = try process.client()

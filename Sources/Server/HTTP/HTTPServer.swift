@@ -24,6 +24,7 @@ final class HTTPServer: Sendable {
     /// `nil`: nothing is encrypted.
     private let handshakes: HandshakeLoop?
     private let name: String
+    private let descriptorsKept: Int
     private let visitors = Lock(Visitors())
     private let isStarted = Atomic<Bool>(false)
 
@@ -35,13 +36,16 @@ final class HTTPServer: Sendable {
     }
 
     /// Takes over the listeners, unless it throws. Accepts no connection yet. `name`: of the thread. `tls`: every
-    /// connection is encrypted; `nil`: none is. `log` gets lines about handshakes.
+    /// connection is encrypted; `nil`: none is. `log` gets lines about handshakes. `kept`: descriptors of the process
+    /// that visitors leave.
     ///
     /// Throws when the system has no descriptors.
     init(
-        _ name: String, on listeners: [Listener], tls: ServerTLS? = nil, _ clock: MonotonicClock, log: Log
+        _ name: String, on listeners: [Listener], tls: ServerTLS? = nil, _ clock: MonotonicClock, log: Log,
+        keepingDescriptors kept: Int = Limits.descriptorsKept
     ) throws(StartupFailure) {
         self.name = name
+        descriptorsKept = kept
         self.listeners = listeners
         do throws(SystemFailure) {
             loop = try EventLoop(
@@ -68,7 +72,7 @@ final class HTTPServer: Sendable {
         loop.start(name: name)
         handshakes?.start()
         for listener in listeners {
-            loop.listen(on: listener.descriptor) { [self] descriptor in
+            loop.listen(on: listener.descriptor, keepingDescriptors: descriptorsKept) { [self] descriptor in
                 // When the peer is gone after the handshake, the system does not tell any more who it was.
                 let peer = Holder(of: descriptor)
                 guard let handshakes else { return welcome(PlainStream(descriptor), of: peer, site) }
