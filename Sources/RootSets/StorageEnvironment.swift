@@ -794,7 +794,9 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Pages that later commits have freed and that can't be used again while somebody reads the snapshot of a
     /// transaction.
     func pagesKept(for transaction: Int) throws(StorageFailure) -> Int {
-        try withReader { reader throws(StorageFailure) in try pagesFreed(reader, by: transaction) }
+        // What the transaction itself has freed can't be used either, but that does not become more. A change that
+        // needs it ends the reading.
+        try withReader { reader throws(StorageFailure) in try pagesFreed(reader, by: transaction + 1) }
     }
 
     private func withReader<R>(
