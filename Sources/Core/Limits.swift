@@ -397,6 +397,9 @@ public enum Limits {
     /// Bytes of a record's key, including the sequence if it has one, and of its value.
     public static let recordKeyBytesMax = 500
     public static let recordValueBytesMax = 64 << 10
+    /// Bytes by which an edit may make records longer and still not count as an addition, so that a record of somebody
+    /// who was removed may say a little more.
+    public static let recordGrowthFreeBytesMax = 512
     /// Records, and ranges of removed records, in one edit.
     public static let recordsPerEditMax = 4096
     public static let rangesPerEditMax = 64

@@ -38,7 +38,7 @@ struct Applier {
     /// Applies one mutation and logs it. Returns the first receipt when the mutation was applied before, or the error
     /// that refuses it. After a thrown failure the transaction must be aborted.
     ///
-    /// `lack`: the error that refuses the mutation if it needs space; `nil` when there is room for it.
+    /// `lack`: the error that refuses the mutation because it needs space; `nil` when it needs none or there is room.
     ///
     /// `isLogged`: false for a removal for whose log record there is no room. Then the whole log goes, as if it was
     /// trimmed: followers read the sets anew, and repeats are not recognized.
@@ -119,7 +119,7 @@ struct Applier {
             try totals.removeRoots(changed)
         case .edit(let edit):
             if let refusal = try refusal(of: edit) { return .failure(refusal) }
-            if let lack, edit.needsSpace { return .failure(lack) }
+            if let lack { return .failure(lack) }
             switch try applySets(of: edit) {
             case .success(let count): changed = count
             case .failure(let refusal): return .failure(refusal)

@@ -28,14 +28,14 @@ extension CommitQueue {
         return try newRoom(environment)
     }
 
-    /// Returns whether all of it is there.
+    /// Returns whether enough of it is there.
     private func takeListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
         for _ in ListReserve.lasting where try !takeListReserveValue(environment) { return false }
-        return try hasWholeListReserve(environment)
+        return try hasEnoughOfListReserve(environment)
     }
 
-    private func hasWholeListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
-        try !newRoom(environment).lacksListReserve(environment.listReserve())
+    private func hasEnoughOfListReserve(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
+        try newRoom(environment).hasEnoughOfListReserve(environment.listReserve())
     }
 
     private func hasListReserve() {
@@ -119,7 +119,7 @@ extension CommitQueue {
     ) throws(StorageFailure) {
         for _ in ListReserve.lasting {
             guard try awaitReaders(environment, limit), try takeListReserveValue(environment) else { return }
-            if try hasWholeListReserve(environment) { return hasListReserve() }
+            if try hasEnoughOfListReserve(environment) { return hasListReserve() }
         }
     }
 

@@ -254,10 +254,11 @@ extension CommitQueue {
             var refusals: [ServiceError?] = []
             while refusals.count < group.mutations.count || state.withLock({ $0.take(into: &group) }) {
                 let mutation = group.mutations[refusals.count].mutation
-                var refusal = mutation.change.needsSpace ? storage.health.refusalOfAdditions : nil
+                let needsSpace = try environment.needsSpace(mutation.change)
+                var refusal = needsSpace ? storage.health.refusalOfAdditions : nil
                 switch try room.judge(mutation.change, isAlone: refusals.isEmpty) {
                 case .passes:
-                    if mutation.change.needsSpace, let need = fullness.need, try room.has(need) {
+                    if needsSpace, let need = fullness.need, try room.has(need) {
                         fullness.hasRoomAgain()
                     }
                 case .lacks(let lack):
@@ -429,7 +430,7 @@ extension CommitQueue {
         let reserve = ListReserve(transaction, environment)
         if listReserve > 0 {
             try room.countRun(listReserve)
-            try reserve.hold(listReserve, all: room.pagesUsed)
+            try reserve.hold(listReserve, room.trees)
         }
         var applier = try Applier(transaction, environment)
         var place = try SharedPlace.read(try transaction.get(environment.meta, SharedPlace.key))
@@ -452,7 +453,7 @@ extension CommitQueue {
             if isLastOwn, position == read.count - 1 { own = changes } else { others += changes }
             watch.proceed()
         }
-        if listReserve > 0 { try reserve.release(listOf: room.freed(by: transaction)) }
+        if listReserve > 0 { try reserve.release(listOf: room.freed(by: transaction), room.trees) }
         let digest = place.map { applier.contents(at: $0).digest }
         // Nobody else tells of its own changes when it fails and was made all the same.
         let all = UndecidedChanges(segment: place?.number ?? 0, changes: others + own, sequence: applier.sequence)

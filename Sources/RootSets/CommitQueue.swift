@@ -513,14 +513,11 @@ final class CommitQueue: Sendable {
             // When this fails, so does the next attempt.
             try? writing { environment throws(StorageFailure) in try commitNothing(environment) }
             guard let lack = try lackOfSpace(for: pending) else { return }
-            guard !change.needsSpace else { throw lack }
-            if try needsListReserve(change, after: lack) {
-                switch try commitWithListReserve(pending, isLogged: true) {
-                case .answered: return
-                // The log would go, and such a record would hardly find room between what was there.
-                case .lacks(let lack) where PageNeed.hasLongRecord(change): throw lack
-                case .lacks, .hasNone: break
-                }
+            guard try !needsSpace(change) else { throw lack }
+            if try needsListReserve(change, after: lack),
+                try commitWithListReserve(pending, after: lack, isLogged: true) == nil
+            {
+                return
             }
             try commitInPlaceOfLog(pending)
         } catch {
@@ -538,33 +535,28 @@ final class CommitQueue: Sendable {
             guard try lackOfSpace(for: pending) != nil else { return }
             round += 1
         }
-        guard let lack = try lackOfSpace(for: pending, isLogged: false) else { return }
-        switch try commitWithListReserve(pending, isLogged: false) {
-        case .answered: return
-        case .lacks(let lack): throw lack
-        case .hasNone: throw lack
-        }
+        guard let lack = try lackOfSpace(for: pending, isLogged: false),
+            let last = try commitWithListReserve(pending, after: lack, isLogged: false)
+        else { return }
+        fullness.refusedRemoval(refusal(last))
+        throw last
     }
 
-    /// What came of a removal that was tried with the list reserve.
-    private enum LastAttempt {
-        case answered
-        case lacks(StorageFailure)
-        /// There is no reserve, or it can't be used now.
-        case hasNone
-    }
-
-    /// Commits a removal with the list reserve, at last without a record. Then the change log goes, but only with a
-    /// removal that passes.
+    /// Tries to commit a removal with the list reserve, and answers it, unless there is no space for it: then it
+    /// returns why. `lack`: why there was none without the reserve.
     private func commitWithListReserve(
-        _ pending: WaitingMutation, isLogged: Bool
-    ) throws(StorageFailure) -> LastAttempt {
+        _ pending: WaitingMutation, after lack: StorageFailure, isLogged: Bool
+    ) throws(StorageFailure) -> StorageFailure? {
         noteWork()
-        let attempt = try withListReserve { pages throws(StorageFailure) -> LastAttempt in
-            if isLogged, try lackOfSpace(for: pending, listReserve: pages) == nil { return .answered }
-            return try lackOfSpace(for: pending, isLogged: false, listReserve: pages).map { .lacks($0) } ?? .answered
+        var last: StorageFailure? = lack
+        _ = try withListReserve { pages throws(StorageFailure) in
+            last = try lackOfSpace(for: pending, isLogged: isLogged, listReserve: pages)
         }
-        return attempt ?? .hasNone
+        return last
+    }
+
+    private func needsSpace(_ change: Change) throws(StorageFailure) -> Bool {
+        try writing { environment throws(StorageFailure) in try environment.needsSpace(change) }
     }
 
     /// Whether a removal that has failed lacks only neighbouring pages, for more than its record in the log: that may
@@ -572,7 +564,7 @@ final class CommitQueue: Sendable {
     private func needsListReserve(
         _ change: Change, after failure: StorageFailure
     ) throws(StorageFailure) -> Bool {
-        guard failure.code == MDB_MAP_FULL, PageNeed.hasLongRecord(change) || !PageNeed.hasLongLogRecord(change) else {
+        guard failure.code != MDB_TXN_FULL, PageNeed.hasLongRecord(change) || !PageNeed.hasLongLogRecord(change) else {
             return false
         }
         return try writing { environment throws(StorageFailure) in
@@ -671,7 +663,7 @@ final class CommitQueue: Sendable {
         let reserve = ListReserve(transaction, environment)
         if listReserve > 0 {
             try room.countRun(listReserve)
-            try reserve.hold(listReserve, all: room.pagesUsed)
+            try reserve.hold(listReserve, room.trees)
         }
         var applier = try Applier(transaction, environment)
         var results: [Result<MutationReceipt, ServiceError>] = []
@@ -685,7 +677,8 @@ final class CommitQueue: Sendable {
             let mutation = group.mutations[results.count].mutation
             var lack: Lack?
             var hasRoom = false
-            if mutation.change.needsSpace, !findsRoom, let need = fullness.need { hasRoom = try room.has(need) }
+            let needsSpace = try environment.needsSpace(mutation.change)
+            if needsSpace, !findsRoom, let need = fullness.need { hasRoom = try room.has(need) }
             switch try room.judge(mutation.change, isAlone: !isWritten) {
             case .passes: findsRoom = findsRoom || hasRoom
             case .lacks(let what): lack = what
@@ -694,8 +687,8 @@ final class CommitQueue: Sendable {
             if results.count == group.mutations.count { break }
             watch.proceed()
             // Into a damaged storage nothing is added.
-            let result = try applier.apply(
-                mutation, lack: lack?.error ?? storage.health.refusalOfAdditions, isLogged: isLogged)
+            let refusal = lack?.error ?? (needsSpace ? storage.health.refusalOfAdditions : nil)
+            let result = try applier.apply(mutation, lack: refusal, isLogged: isLogged)
             if case .success(let receipt) = result, !receipt.isRepeat {
                 precondition(receipt.sequence == last + 1, "a mutation got a sequence out of order")
                 (isWritten, last) = (true, receipt.sequence)
@@ -714,7 +707,7 @@ final class CommitQueue: Sendable {
         try applier.finish(
             trimmingLogTo: UInt64(logShare(in: room)),
             count: trimmedMax(mutations: results.count, recordsBefore: recordsBefore, in: room))
-        if listReserve > 0 { try reserve.release(listOf: room.freed(by: transaction)) }
+        if listReserve > 0 { try reserve.release(listOf: room.freed(by: transaction), room.trees) }
         watch.proceed()
         try commit(transaction, environment, of: results.count, last: last, began, isDiskFull: room.isDiskFull)
         if findsRoom { fullness.hasRoomAgain() }
@@ -809,7 +802,7 @@ final class CommitQueue: Sendable {
                 try commitNothing(environment)
                 room = try newRoom(environment)
             }
-            while shared == nil, first.change.needsSpace, try room.lacksRoom(for: first.change),
+            while shared == nil, try environment.needsSpace(first.change), try room.lacksRoom(for: first.change),
                 try trimLog(to: logShare(in: room), count: Limits.logRecordsTrimmedMax, environment)
             {
                 try commitNothing(environment)

@@ -49,7 +49,7 @@ struct CommitRoom {
             return .passes
         }
         if !isAlone, try fitsAlone(change, need) { return .waits }
-        if change.needsSpace {
+        if try environment.needsSpace(change) {
             return .lacks(
                 Lack(need: need, isOfDisk: room.isDiskFull, canBeRemoved: room.canBecomeFree, holder: room.holder))
         }
@@ -77,13 +77,14 @@ struct CommitRoom {
         take(need)
     }
 
-    /// Pages that hold data.
-    var pagesUsed: Int { room.trees.all }
+    var trees: StorageTrees { room.trees }
 
     /// How many pages the transaction makes free at most: by what became shorter, and by what it has copied for
     /// everything that was counted.
     func freed(by transaction: WriteTransaction) throws(StorageFailure) -> Int {
-        max(0, room.trees.all - (try environment.trees(in: transaction).all)) + room.pages(with: PageNeed())
+        let trees = try environment.trees(in: transaction)
+        // The list of free pages is copied, too.
+        return max(0, room.trees.all - trees.all) + room.pages(with: PageNeed()) + 2 * trees.lists.all
     }
 
     /// Whether a value of the list reserve is missing or too small, or the rest of one is left. `present`: the pages of
@@ -91,6 +92,12 @@ struct CommitRoom {
     func lacksListReserve(_ present: [ListReserve.Part: Int]) -> Bool {
         let needed = ListReserve.needed(all: room.trees.all)
         return present[.rest] != nil || ListReserve.lasting.contains { present[$0, default: 0] < needed }
+    }
+
+    /// Whether each value of the list reserve is enough for a list of everything, or as large as it should be.
+    func hasEnoughOfListReserve(_ present: [ListReserve.Part: Int]) -> Bool {
+        let enough = min(ListReserve.needed(all: room.trees.all), ListReserve.kept(room.trees))
+        return ListReserve.lasting.allSatisfy { present[$0, default: 0] >= enough }
     }
 
     /// How many pages a value of the list reserve gets that has `present` now; 0 when there is no room for them, `nil`
@@ -160,14 +167,14 @@ struct CommitRoom {
     }
 
     private mutating func fits(_ change: Change, _ need: PageNeed) throws(StorageFailure) -> Bool {
-        guard change.needsSpace else { return room.holds(need, countingRecent: false) }
+        guard try environment.needsSpace(change) else { return room.holds(need, countingRecent: false) }
         return try has(need)
     }
 
     /// Whether the mutation may find room alone in a later commit.
     private func fitsAlone(_ change: Change, _ need: PageNeed) throws(StorageFailure) -> Bool {
         let alone = room.with(taken: ofCommit)
-        guard change.needsSpace else { return alone.holds(need, countingRecent: true) }
+        guard try environment.needsSpace(change) else { return alone.holds(need, countingRecent: true) }
         return try alone.has(need, countingRecent: true) { _, _ throws(StorageFailure) in true }
     }
 

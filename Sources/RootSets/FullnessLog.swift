@@ -2,13 +2,14 @@ import Core
 import Dispatch
 
 /// Tells a log when additions begin to be refused for lack of room, and when there is room again: a pair of lines a
-/// minute at most.
+/// minute at most. Tells it of removals that are refused, one a minute at most.
 final class FullnessLog: Sendable {
     private struct State {
         /// The largest addition that was refused since there was room for such a one.
         var need: PageNeed?
         var isTold = false
         var toldAt: UInt64?
+        var toldOfRemovalAt: UInt64?
     }
 
     private let log: Log
@@ -37,6 +38,17 @@ final class FullnessLog: Sendable {
             return true
         }
         if isTold { log(.warning, "\(lack.what), additions are refused: \(lack.remedy)") }
+    }
+
+    /// A removal was refused. Whoever should lose access keeps it.
+    func refusedRemoval(_ error: ServiceError) {
+        let isTold = state.withLock { state in
+            let time = now()
+            let isDue = state.toldOfRemovalAt.map { time >= $0 + Limits.fullnessSeconds * 1_000_000_000 } ?? true
+            if isDue { state.toldOfRemovalAt = time }
+            return isDue
+        }
+        if isTold { log(.critical, "a removal was refused: \(error.reason)") }
     }
 
     func hasRoomAgain() {

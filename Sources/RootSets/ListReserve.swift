@@ -85,12 +85,12 @@ struct ListReserve {
 
     /// How many pages a value keeps when others are lent: enough for a list of all pages that hold data, and for some
     /// that are lost before it is taken again, but at most half of what a value may have.
-    static func kept(all: Int) -> Int { min(listed(all) + 2 * pagesBefore, pagesMax / 2) }
+    static func kept(_ trees: StorageTrees) -> Int { min(listed(trees.all, trees) + 2 * pagesBefore, pagesMax / 2) }
 
-    /// The most pages that a list of so many pages takes.
-    private static func listed(_ count: Int) -> Int {
-        // It may name its own pages, too, before it is written, and leaves of the list are copied.
-        StorageRoom.freeListPages(of: count) + pagesBefore
+    /// The most pages that a list of so many pages takes, with the single ones that LMDB takes before: it copies the
+    /// leaves of the lists that it has used up.
+    private static func listed(_ count: Int, _ trees: StorageTrees) -> Int {
+        StorageRoom.freeListPages(of: count) + trees.lists.leaves + trees.lists.branches + pagesBefore
     }
 
     /// Whether a key of `meta` is one of these.
@@ -124,12 +124,12 @@ struct ListReserve {
         try transaction.putBytes(meta, part.key, bytes)
     }
 
-    /// Takes pages that were given up for the list of this transaction, and gives up what else there is. `all`: pages
-    /// that held data before.
-    func hold(_ pages: Int, all: Int) throws(StorageFailure) {
+    /// Takes pages that were given up for the list of this transaction, and gives up what else there is. `trees`: as
+    /// of the last commit.
+    func hold(_ pages: Int, _ trees: StorageTrees) throws(StorageFailure) {
         try take(pages, for: .held)
         for part in ListReserve.lasting { try giveUp(part) }
-        transaction.held = Held(pages: pages, kept: ListReserve.kept(all: all))
+        transaction.held = Held(pages: pages, kept: ListReserve.kept(trees))
     }
 
     /// Whether a value of so many bytes may have some of the pages that are held: it needs neighbouring ones, and not
@@ -153,11 +153,11 @@ struct ListReserve {
 
     /// Gives the pages that are held back for the list, but those that it can't need. `freed`: how many pages the list
     /// has at most. Nothing else may be changed after it, or LMDB takes single pages from among them.
-    func release(listOf freed: Int) throws(StorageFailure) {
+    func release(listOf freed: Int, _ trees: StorageTrees) throws(StorageFailure) {
         guard let held = transaction.held else { return }
         transaction.held = nil
         try giveUp(.held)
-        let rest = held.pages - ListReserve.listed(freed)
+        let rest = held.pages - ListReserve.listed(freed, trees)
         if rest > 0 { try take(rest, for: .rest) }
     }
 

@@ -49,7 +49,8 @@ struct PageNeed: Equatable {
                 self = self + PageNeed.ofRoots(edit.removedRoots.count, isAdding: false, trees)
             }
             let written = edit.records.filter { !$0.isCheck }
-            let keys = written.count + 2 * edit.removedRanges.count
+            // A leaf that becomes nearly empty is merged with a neighbour.
+            let keys = written.count + written.count { $0.value == nil } + 4 * edit.removedRanges.count
             let bytes = written.reduce(0) { $0 + $1.key.count + ($1.value?.count ?? 0) + 32 + SealedValue.sealBytes }
             self =
                 self

@@ -607,6 +607,24 @@ final class StorageEnvironment: @unchecked Sendable {
             logMax: logBytes / pageBytes, trees: present)
     }
 
+    /// Whether a change makes the storage larger. An edit also does when it makes records longer: see
+    /// `Limits.recordGrowthFreeBytesMax`. What others commit at the same time does not count.
+    func needsSpace(_ change: Change) throws(StorageFailure) -> Bool {
+        guard case .edit(let edit) = change, !change.needsSpace, edit.records.contains(where: { $0.value != nil })
+        else { return change.needsSpace }
+        return try withReader { reader throws(StorageFailure) in
+            var growth = 0
+            for record in edit.records where !record.isCheck {
+                var present = MDB_val()
+                let code = withMDBValue(record.key) { mdb_get(reader, records.handle, $0, &present) }
+                if code != MDB_NOTFOUND { try check(code, "reading a record's length") }
+                if let value = record.value { growth += SealedValue.sealBytes + value.count }
+                growth -= code == MDB_NOTFOUND ? 0 : present.mv_size
+            }
+            return growth > Limits.recordGrowthFreeBytesMax
+        }
+    }
+
     /// The pages of the trees with what a transaction has changed in them so far.
     func trees(in transaction: WriteTransaction) throws(StorageFailure) -> StorageTrees {
         guard let handle = transaction.handle else { throw StorageFailure(MDB_BAD_TXN, "counting pages") }
@@ -822,7 +840,7 @@ final class StorageEnvironment: @unchecked Sendable {
         return StorageTrees(
             packed: try pages(packed.handle), large: try pages(large.handle), log: try pages(log.handle),
             mutations: try pages(mutations.handle), records: try pages(records.handle),
-            others: try pages(meta.handle).all + pages(0).all + pages(1).all)
+            lists: try pages(0), others: try pages(meta.handle).all + pages(1).all)
     }
 
     /// Makes sure that the disk has blocks for the first `wanted` pages of the file, and lowers the room's capacity to

@@ -7,11 +7,13 @@ struct StorageTrees: Equatable {
     var log = TreePages()
     var mutations = TreePages()
     var records = TreePages()
-    /// LMDB's own trees and the one of the totals.
+    /// LMDB's lists of free pages.
+    var lists = TreePages()
+    /// The names of the trees, and the one of the totals.
     var others = 0
 
     /// Pages that hold data. The two of LMDB's root pages count, too.
-    var all: Int { 2 + packed.all + large.all + log.all + mutations.all + records.all + others }
+    var all: Int { 2 + packed.all + large.all + log.all + mutations.all + records.all + lists.all + others }
 
     /// What the removal of as many root hashes as a request may have needs at most, with the list of the pages that
     /// become free by it.

@@ -73,6 +73,35 @@ struct FullDiskTests {
         #expect(changes.items.first?.sequence == statistics.firstSequence)
     }
 
+    @Test("Records that replace shorter ones leave the room of removals", arguments: [1900, 3900, 20_000])
+    func longerRecords(bytes: Int) throws {
+        var random = SeededGenerator(seed: runSeed)
+        let storage = try Storage { ($0.sizeLimitBytes, $0.reserveBytes) = (8 << 20, 1 << 20) }
+        let decks = try storage.create("decks")
+        let sets = try storage.sets
+        func key(_ record: Int) -> [UInt8] { [UInt8(record >> 8), UInt8(record & 255)] }
+        for first in stride(from: 0, to: 4000, by: 500) {
+            var edit = Edit()
+            edit.records = (first..<first + 500).map { RecordEdit(key($0), value: [1]) }
+            try sets.apply(Mutation(.edit(edit)))
+        }
+        let filled = try fill(sets, decks, batch: 1000, random: &random)
+        #expect(filled.code == .storageFull)
+        var refusals = 0
+        for record in 0..<4000 where refusals < 20 {
+            var edit = Edit()
+            edit.records = [RecordEdit(key(record), value: [UInt8](repeating: 7, count: bytes), expecting: .present)]
+            if sets.refusal(of: .edit(edit)) != nil { refusals += 1 }
+        }
+        #expect(refusals == 20)
+        var left = filled.roots.shuffled(using: &random)
+        for round in 0..<20 where left.count >= 100 {
+            let some = Array(left.suffix(100))
+            left.removeLast(100)
+            try #require(sets.refusal(of: .removeRoots(decks, some)) == nil, "round \(round), seed \(runSeed)")
+        }
+    }
+
     @Test("A write that a full disk cuts short is a lack of space, also where the disk had promised room")
     func shortWrites() throws {
         let scratch = ScratchDirectory()

@@ -36,4 +36,16 @@ struct FullnessLogTests {
         log.hasRoomAgain()
         #expect(logged.value.count == 4)
     }
+
+    @Test("There is a line a minute about removals that are refused")
+    func removals() {
+        let (logged, seconds) = (Shared<[String]>([]), Shared<UInt64>(5))
+        let log = FullnessLog(
+            Log { line in logged.with { $0.append("\(line)") } }, now: { seconds.value * 1_000_000_000 })
+        for time in [5, 64, 65, 66] as [UInt64] {
+            seconds.with { $0 = time }
+            log.refusedRemoval(ServiceError(.storageFull, "end process 7"))
+        }
+        #expect(logged.value == [String](repeating: "CRITICAL: a removal was refused: end process 7", count: 2))
+    }
 }

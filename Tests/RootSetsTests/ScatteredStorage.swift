@@ -12,6 +12,8 @@ import Testing
 final class ScatteredStorage {
     static let documents: [UInt8] = [1, 2]
     static let records = 2040
+    /// The document with the long records.
+    private static let long: UInt8 = 0
     private static let pages = 50 << 8
     /// Pages of each value of the list reserve.
     static let reservePages = ListReserve.wanted(used: pages, capacity: pages)
@@ -19,7 +21,10 @@ final class ScatteredStorage {
     let storage: Storage
 
     /// `parts`: the values of the list reserve that it has. `log`: the log that it shares.
-    init(_ parts: [ListReserve.Part] = ListReserve.lasting, sharing log: MemoryLog? = nil) throws {
+    /// `longRecords`: how many records there are that need four neighbouring pages each.
+    init(
+        _ parts: [ListReserve.Part] = ListReserve.lasting, sharing log: MemoryLog? = nil, longRecords: Int = 0
+    ) throws {
         storage = try Storage(log?.found() ?? StorageSurroundings(), sharing: log) {
             ($0.sizeLimitBytes, $0.reserveBytes, $0.logRetentionBytes) = (49 << 20, 1 << 20, 1 << 20)
         }
@@ -34,6 +39,11 @@ final class ScatteredStorage {
             try commit { transaction, environment in
                 let reserve = ListReserve(transaction, environment)
                 for part in parts { try reserve.take(ScatteredStorage.reservePages, for: part) }
+                for record in 0..<longRecords {
+                    try transaction.put(
+                        environment.records, ScatteredStorage.key(ScatteredStorage.long, record),
+                        ScatteredStorage.longValue(5), version: 1)
+                }
             }
             try eachPart { numbers in
                 try commit { transaction, environment in
@@ -83,14 +93,14 @@ final class ScatteredStorage {
         [document] + withUnsafeBytes(of: UInt16(record).bigEndian) { Array($0) }
     }
 
-    /// The replacement of a record of the document that stays by one that needs so many neighbouring pages.
-    static func replacement(_ record: Int, pages: Int) -> Change {
+    /// The replacement of a long record by one that has as many pages.
+    static func replacement(_ record: Int) -> Change {
         var edit = Edit()
-        edit.records = [
-            RecordEdit(key(3, record), value: [UInt8](repeating: 7, count: pages * 4096 - 64), expecting: .present)
-        ]
+        edit.records = [RecordEdit(key(long, record), value: longValue(7), expecting: .present)]
         return .edit(edit)
     }
+
+    private static func longValue(_ byte: UInt8) -> [UInt8] { [UInt8](repeating: byte, count: 4 * 4096 - 64) }
 
     /// The removal of a document's records.
     static func removal(_ document: UInt8) -> Change {

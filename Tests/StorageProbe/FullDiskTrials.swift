@@ -240,6 +240,10 @@ struct FullDiskTrials {
     /// Sends one or several removals at once, of roots that are there or not.
     private mutating func remove() throws {
         if plan.hasDocuments, Int.random(in: 0..<4, using: &random) == 0 { try removeDocuments() }
+        // Longer records take what they can.
+        for _ in 0..<3 {
+            if let edit = documents.replacement(&random) { _ = try add(.edit(edit)) }
+        }
         var changes: [(change: Change, changed: UInt64)] = []
         for _ in 0..<(Bool.random(using: &random) ? 1 : Int.random(in: 2...20, using: &random)) {
             guard let name = model.keys.randomElement(using: &random), var present = model[name] else { break }

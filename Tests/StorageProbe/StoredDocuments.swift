@@ -32,6 +32,22 @@ struct StoredDocuments {
         return (edit, document, count)
     }
 
+    /// An edit that replaces some records of a document by longer ones; `nil` when there is no document.
+    func replacement(_ random: inout SeededGenerator) -> Edit? {
+        guard let document = counts.keys.sorted().randomElement(using: &random), let count = counts[document] else {
+            return nil
+        }
+        var edit = Edit()
+        for record in Set(
+            (0..<Int.random(in: 1...8, using: &random)).map { _ in Int.random(in: 0..<count, using: &random) })
+        {
+            let value = [UInt8](repeating: 7, count: 1 << Int.random(in: 11...16, using: &random))
+            edit.records.append(
+                RecordEdit(StoredDocuments.key(document, UInt32(record)), value: value, expecting: .present))
+        }
+        return edit
+    }
+
     mutating func add(_ count: Int, to document: UInt16) { counts[document, default: 0] += count }
 
     /// An edit that removes all records of some documents, also of ones that are not there.
