@@ -22,11 +22,17 @@ public struct Edit: Hashable, Sendable {
 
     /// Whether the edit makes the storage larger, however long the records are that it replaces. Such an edit is
     /// refused while the storage is full. Replacing a record does not count, so that people can always be removed; an
-    /// edit that makes records longer is told by the storage (`Limits.recordGrowthFreeBytesMax`). An edit that changes
-    /// nothing does: it only makes the change log larger.
+    /// edit that makes records longer is told by the storage (`RecordGrowth`). An edit that changes nothing does: it
+    /// only makes the change log larger.
     package var needsSpace: Bool {
         creation != nil || !addedRoots.isEmpty || isEmpty
             || records.contains { $0.value != nil && $0.expectation != .present && !$0.expectation.isVersion }
+    }
+
+    /// Whether the edit removes something.
+    package var removes: Bool {
+        dropsCollaboration || !removedRoots.isEmpty || !removedRanges.isEmpty
+            || records.contains { $0.value == nil && !$0.isCheck }
     }
 
     /// Whether the edit changes nothing: it is in the change log only to remember its request.

@@ -397,8 +397,8 @@ public enum Limits {
     /// Bytes of a record's key, including the sequence if it has one, and of its value.
     public static let recordKeyBytesMax = 500
     public static let recordValueBytesMax = 64 << 10
-    /// Bytes by which an edit may make records longer and still not count as an addition, so that a record of somebody
-    /// who was removed may say a little more.
+    /// Bytes by which an edit may make each record longer and still not count as an addition, so that the record of
+    /// somebody who was removed may say who did it.
     public static let recordGrowthFreeBytesMax = 512
     /// Records, and ranges of removed records, in one edit.
     public static let recordsPerEditMax = 4096
@@ -439,7 +439,8 @@ public enum Limits {
     public static let urgentMutationsInRow = 8
     /// Descriptors that connections leave to files, and to what the system's libraries open for a moment.
     public static let descriptorsKept = 32
-    /// Those that connections of operators leave: they are answered also when clients have taken all others.
+    /// Those that connections of operators from the same machine leave: they are answered also when clients have taken
+    /// all others.
     public static let descriptorsKeptFromOperators = 16
     /// Descriptors that a service needs at least: its own, those that are kept, and some for connections.
     public static let descriptorsMin = 96

@@ -254,10 +254,12 @@ extension CommitQueue {
             var refusals: [ServiceError?] = []
             while refusals.count < group.mutations.count || state.withLock({ $0.take(into: &group) }) {
                 let mutation = group.mutations[refusals.count].mutation
-                let needsSpace = try environment.needsSpace(mutation.change)
+                let growth = try environment.growth(by: mutation.change)
+                let needsSpace = needsSpace(mutation.change, growth)
                 var refusal = needsSpace ? storage.health.refusalOfAdditions : nil
-                switch try room.judge(mutation.change, isAlone: refusals.isEmpty) {
+                switch try room.judge(mutation.change, needsSpace: needsSpace, isAlone: refusals.isEmpty) {
                 case .passes:
+                    try note(growth, in: &room)
                     if needsSpace, let need = fullness.need, try room.has(need) {
                         fullness.hasRoomAgain()
                     }

@@ -177,6 +177,8 @@ final class CommitQueue: Sendable {
     /// pages. Only the writer's thread uses it.
     let hasTriedEmptyCommit = Atomic<Bool>(false)
     let listReserve = Lock(ListReserveState())
+    /// By how many bytes records became longer since there was room for additions. Only the writer's thread uses it.
+    private let grown = Lock(0)
     /// Commits made, and mutations in all of them.
     let commits = Atomic<UInt64>(0)
     let committed = Atomic<UInt64>(0)
@@ -556,7 +558,23 @@ final class CommitQueue: Sendable {
     }
 
     private func needsSpace(_ change: Change) throws(StorageFailure) -> Bool {
-        try writing { environment throws(StorageFailure) in try environment.needsSpace(change) }
+        try writing { environment throws(StorageFailure) in
+            needsSpace(change, try environment.growth(by: change))
+        }
+    }
+
+    /// Whether a mutation is an addition. See `RecordGrowth`.
+    func needsSpace(_ change: Change, _ growth: RecordGrowth) -> Bool {
+        guard case .edit(let edit) = change, !edit.needsSpace else { return change.needsSpace }
+        if growth.most > Limits.recordGrowthFreeBytesMax { return true }
+        return !edit.removes && grown.withLock { $0 + growth.bytes > configuration.reserveBytes / 4 }
+    }
+
+    /// Counts by how much records become longer while there is no room for additions.
+    func note(_ growth: RecordGrowth, in room: inout CommitRoom) throws(StorageFailure) {
+        guard growth.bytes > 0 else { return }
+        let hasRoom = try room.has(PageNeed(fresh: 1))
+        grown.withLock { $0 = hasRoom ? 0 : $0 + growth.bytes }
     }
 
     /// Whether a removal that has failed lacks only neighbouring pages, for more than its record in the log: that may
@@ -677,9 +695,10 @@ final class CommitQueue: Sendable {
             let mutation = group.mutations[results.count].mutation
             var lack: Lack?
             var hasRoom = false
-            let needsSpace = try environment.needsSpace(mutation.change)
+            let growth = try environment.growth(by: mutation.change)
+            let needsSpace = needsSpace(mutation.change, growth)
             if needsSpace, !findsRoom, let need = fullness.need { hasRoom = try room.has(need) }
-            switch try room.judge(mutation.change, isAlone: !isWritten) {
+            switch try room.judge(mutation.change, needsSpace: needsSpace, isAlone: !isWritten) {
             case .passes: findsRoom = findsRoom || hasRoom
             case .lacks(let what): lack = what
             case .waits: postponeLast(of: &group)
@@ -692,6 +711,7 @@ final class CommitQueue: Sendable {
             if case .success(let receipt) = result, !receipt.isRepeat {
                 precondition(receipt.sequence == last + 1, "a mutation got a sequence out of order")
                 (isWritten, last) = (true, receipt.sequence)
+                try note(growth, in: &room)
             } else {
                 room.giveBack()
                 note(result, lack, last)
@@ -797,12 +817,15 @@ final class CommitQueue: Sendable {
     ) throws(StorageFailure) -> CommitRoom {
         var room = try roomBehindListReserve(environment)
         guard let first = group.mutations.first?.mutation else { return room }
+        let needsSpace = needsSpace(first.change, try environment.growth(by: first.change))
         do throws(StorageFailure) {
-            if !hasTriedEmptyCommit.load(ordering: .relaxed), try room.fitsOnlyAfterEmptyCommit(first.change) {
+            if !hasTriedEmptyCommit.load(ordering: .relaxed),
+                try room.fitsOnlyAfterEmptyCommit(first.change, needsSpace: needsSpace)
+            {
                 try commitNothing(environment)
                 room = try newRoom(environment)
             }
-            while shared == nil, try environment.needsSpace(first.change), try room.lacksRoom(for: first.change),
+            while shared == nil, needsSpace, try room.lacksRoom(for: first.change),
                 try trimLog(to: logShare(in: room), count: Limits.logRecordsTrimmedMax, environment)
             {
                 try commitNothing(environment)

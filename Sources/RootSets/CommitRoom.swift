@@ -37,19 +37,20 @@ struct CommitRoom {
     /// The bytes that the change log has at most because the disk is full; `nil` while the disk has room.
     var logShare: Int? { room.logShare.map { $0 * environment.pageBytes } }
 
-    /// Judges the next mutation. `isAlone`: whether the commit has changed nothing so far. Then no mutation waits.
-    mutating func judge(_ change: Change, isAlone: Bool) throws(StorageFailure) -> Verdict {
+    /// Judges the next mutation. `needsSpace`: whether it is an addition. `isAlone`: whether the commit has changed
+    /// nothing so far. Then no mutation waits.
+    mutating func judge(_ change: Change, needsSpace: Bool, isAlone: Bool) throws(StorageFailure) -> Verdict {
         last = PageNeed()
         let need = need(of: change)
         try environment.prepare(&room, for: need)
         // LMDB holds the pages in memory until they are committed.
         if !isAlone, room.pages(with: need) * environment.pageBytes > bytesMax { return .waits }
-        if try fits(change, need) {
+        if try fits(need, needsSpace) {
             take(need)
             return .passes
         }
-        if !isAlone, try fitsAlone(change, need) { return .waits }
-        if try environment.needsSpace(change) {
+        if !isAlone, try fitsAlone(need, needsSpace) { return .waits }
+        if needsSpace {
             return .lacks(
                 Lack(need: need, isOfDisk: room.isDiskFull, canBeRemoved: room.canBecomeFree, holder: room.holder))
         }
@@ -131,20 +132,20 @@ struct CommitRoom {
     }
 
     /// Whether the first mutation finds room only when the pages that the last commit has freed can be used.
-    mutating func fitsOnlyAfterEmptyCommit(_ change: Change) throws(StorageFailure) -> Bool {
+    mutating func fitsOnlyAfterEmptyCommit(_ change: Change, needsSpace: Bool) throws(StorageFailure) -> Bool {
         guard room.recent > 0 else { return false }
         let need = need(of: change)
         try environment.prepare(&room, for: need)
-        if try fits(change, need) { return false }
-        return try fitsAlone(change, need)
+        if try fits(need, needsSpace) { return false }
+        return try fitsAlone(need, needsSpace)
     }
 
-    /// Whether there is no room for the first mutation, neither now nor alone in the next commit.
+    /// Whether there is no room for the first mutation, an addition, neither now nor alone in the next commit.
     mutating func lacksRoom(for change: Change) throws(StorageFailure) -> Bool {
         let need = need(of: change)
         try environment.prepare(&room, for: need)
-        if try fits(change, need) { return false }
-        return try !fitsAlone(change, need)
+        if try fits(need, true) { return false }
+        return try !fitsAlone(need, true)
     }
 
     /// Whether there are pages enough for a removal alone, neighbours or not.
@@ -166,15 +167,15 @@ struct CommitRoom {
             + PageNeed(copied: room.trees.mutations.copied(by: Applier.trimmedRecordsPerMutation))
     }
 
-    private mutating func fits(_ change: Change, _ need: PageNeed) throws(StorageFailure) -> Bool {
-        guard try environment.needsSpace(change) else { return room.holds(need, countingRecent: false) }
+    private mutating func fits(_ need: PageNeed, _ needsSpace: Bool) throws(StorageFailure) -> Bool {
+        guard needsSpace else { return room.holds(need, countingRecent: false) }
         return try has(need)
     }
 
     /// Whether the mutation may find room alone in a later commit.
-    private func fitsAlone(_ change: Change, _ need: PageNeed) throws(StorageFailure) -> Bool {
+    private func fitsAlone(_ need: PageNeed, _ needsSpace: Bool) throws(StorageFailure) -> Bool {
         let alone = room.with(taken: ofCommit)
-        guard try environment.needsSpace(change) else { return alone.holds(need, countingRecent: true) }
+        guard needsSpace else { return alone.holds(need, countingRecent: true) }
         return try alone.has(need, countingRecent: true) { _, _ throws(StorageFailure) in true }
     }
 

@@ -2,7 +2,7 @@ import Core
 import Dispatch
 
 /// Tells a log when additions begin to be refused for lack of room, and when there is room again: a pair of lines a
-/// minute at most. Tells it of removals that are refused, one a minute at most.
+/// minute at most. Tells it of removals and replacements that are refused, of one a minute at most.
 final class FullnessLog: Sendable {
     private struct State {
         /// The largest addition that was refused since there was room for such a one.
@@ -40,7 +40,7 @@ final class FullnessLog: Sendable {
         if isTold { log(.warning, "\(lack.what), additions are refused: \(lack.remedy)") }
     }
 
-    /// A removal was refused. Whoever should lose access keeps it.
+    /// A removal or a replacement was refused. Whoever should lose access keeps it.
     func refusedRemoval(_ error: ServiceError) {
         let isTold = state.withLock { state in
             let time = now()
@@ -48,7 +48,7 @@ final class FullnessLog: Sendable {
             if isDue { state.toldOfRemovalAt = time }
             return isDue
         }
-        if isTold { log(.critical, "a removal was refused: \(error.reason)") }
+        if isTold { log(.critical, "a removal or a replacement was refused: \(error.reason)") }
     }
 
     func hasRoomAgain() {

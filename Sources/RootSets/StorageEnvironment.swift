@@ -607,22 +607,25 @@ final class StorageEnvironment: @unchecked Sendable {
             logMax: logBytes / pageBytes, trees: present)
     }
 
-    /// Whether a change makes the storage larger. An edit also does when it makes records longer: see
-    /// `Limits.recordGrowthFreeBytesMax`. What others commit at the same time does not count.
-    func needsSpace(_ change: Change) throws(StorageFailure) -> Bool {
-        guard case .edit(let edit) = change, !change.needsSpace, edit.records.contains(where: { $0.value != nil })
-        else { return change.needsSpace }
-        return try withReader { reader throws(StorageFailure) in
-            var growth = 0
-            for record in edit.records where !record.isCheck {
+    /// The growth by a change, as of the last commit. It is none for what is an addition anyway.
+    func growth(by change: Change) throws(StorageFailure) -> RecordGrowth {
+        var growth = RecordGrowth()
+        guard case .edit(let edit) = change, !edit.needsSpace, edit.records.contains(where: { $0.value != nil }) else {
+            return growth
+        }
+        try withReader { reader throws(StorageFailure) in
+            for record in edit.records {
+                // An edit with another key is refused when it is applied.
+                guard let value = record.value, (1...Limits.recordKeyBytesMax).contains(record.key.count) else {
+                    continue
+                }
                 var present = MDB_val()
                 let code = withMDBValue(record.key) { mdb_get(reader, records.handle, $0, &present) }
                 if code != MDB_NOTFOUND { try check(code, "reading a record's length") }
-                if let value = record.value { growth += SealedValue.sealBytes + value.count }
-                growth -= code == MDB_NOTFOUND ? 0 : present.mv_size
+                growth.add(value, insteadOf: code == MDB_NOTFOUND ? 0 : present.mv_size)
             }
-            return growth > Limits.recordGrowthFreeBytesMax
         }
+        return growth
     }
 
     /// The pages of the trees with what a transaction has changed in them so far.

@@ -180,9 +180,9 @@ final class WriteTransaction {
         _ database: Database, _ key: [UInt8], _ bytes: [UInt8], isAppended: Bool = false
     ) throws(StorageFailure) {
         noteWrite(to: database)
-        guard let reserve = environment.map({ ListReserve(self, $0) }), reserve.lends(toValueOf: bytes.count) else {
-            return try write(database, key, bytes, isAppended: isAppended)
-        }
+        guard held != nil, let reserve = environment.map({ ListReserve(self, $0) }),
+            reserve.lends(toValueOf: bytes.count)
+        else { return try write(database, key, bytes, isAppended: isAppended) }
         // LMDB copies the way to the value and splits pages for it, before the value itself is written.
         try write(database, key, WriteTransaction.placeholder, isAppended: isAppended)
         try reserve.lend(toValueOf: bytes.count) { () throws(StorageFailure) in

@@ -122,11 +122,7 @@ final class Sockets: Sendable {
         } catch {
             throw StartupFailure.certificates(error.description)
         }
-        return (
-            try HTTPServer(
-                "rootgate operator", on: listeners, tls: tls, clock, log: log,
-                keepingDescriptors: Limits.descriptorsKeptFromOperators), tls
-        )
+        return (try HTTPServer("rootgate operator", on: listeners, tls: tls, clock, log: log), tls)
     }
 
     /// Listens at all of the addresses, or at none.

@@ -19,7 +19,7 @@ struct CommitRoomTests {
     }
 
     private func judge(_ room: inout CommitRoom, _ change: Change, isAlone: Bool) throws -> String {
-        switch try room.judge(change, isAlone: isAlone) {
+        switch try room.judge(change, needsSpace: change.needsSpace, isAlone: isAlone) {
         case .passes: "passes"
         case .lacks: "lacks"
         case .waits: "waits"

@@ -73,32 +73,68 @@ struct FullDiskTests {
         #expect(changes.items.first?.sequence == statistics.firstSequence)
     }
 
-    @Test("Records that replace shorter ones leave the room of removals", arguments: [1900, 3900, 20_000])
-    func longerRecords(bytes: Int) throws {
+    /// A full storage with the smallest reserve, and with 4,000 short records.
+    private func fullWithRecords() throws -> (storage: Storage, name: CollaborationIdentifier, roots: [Digest]) {
         var random = SeededGenerator(seed: runSeed)
         let storage = try Storage { ($0.sizeLimitBytes, $0.reserveBytes) = (8 << 20, 1 << 20) }
         let decks = try storage.create("decks")
-        let sets = try storage.sets
-        func key(_ record: Int) -> [UInt8] { [UInt8(record >> 8), UInt8(record & 255)] }
         for first in stride(from: 0, to: 4000, by: 500) {
             var edit = Edit()
             edit.records = (first..<first + 500).map { RecordEdit(key($0), value: [1]) }
-            try sets.apply(Mutation(.edit(edit)))
+            try storage.sets.apply(Mutation(.edit(edit)))
         }
-        let filled = try fill(sets, decks, batch: 1000, random: &random)
-        #expect(filled.code == .storageFull)
+        let filled = try fill(try storage.sets, decks, batch: 1000, random: &random)
+        try #require(filled.code == .storageFull)
+        return (storage, decks, filled.roots)
+    }
+
+    private func key(_ record: Int) -> [UInt8] { [UInt8(record >> 8), UInt8(record & 255)] }
+
+    private func replacement(_ records: Range<Int>, bytes: Int) -> Edit {
+        var edit = Edit()
+        edit.records = records.map {
+            RecordEdit(key($0), value: [UInt8](repeating: 7, count: bytes), expecting: .present)
+        }
+        return edit
+    }
+
+    @Test(
+        "Records that become longer, at once or in steps, leave the room of removals", arguments: [400, 1900, 20_000])
+    func longerRecords(step: Int) throws {
+        var random = SeededGenerator(seed: runSeed)
+        let (storage, decks, roots) = try fullWithRecords()
+        let sets = try storage.sets
         var refusals = 0
-        for record in 0..<4000 where refusals < 20 {
-            var edit = Edit()
-            edit.records = [RecordEdit(key(record), value: [UInt8](repeating: 7, count: bytes), expecting: .present)]
-            if sets.refusal(of: .edit(edit)) != nil { refusals += 1 }
+        for bytes in stride(from: step, through: 4 * step, by: step) {
+            for record in 0..<4000 where refusals < 20 {
+                if sets.refusal(of: .edit(replacement(record..<record + 1, bytes: bytes))) != nil { refusals += 1 }
+            }
         }
         #expect(refusals == 20)
-        var left = filled.roots.shuffled(using: &random)
+        var left = roots.shuffled(using: &random)
         for round in 0..<20 where left.count >= 100 {
             let some = Array(left.suffix(100))
             left.removeLast(100)
             try #require(sets.refusal(of: .removeRoots(decks, some)) == nil, "round \(round), seed \(runSeed)")
+        }
+        // What was removed gives room again.
+        #expect(sets.refusal(of: .dropCollaboration(decks)) == nil)
+        #expect(sets.refusal(of: .edit(replacement(0..<1, bytes: 60_000))) == nil)
+    }
+
+    @Test("An edit that removes something may make many records a little longer, in a damaged storage, too")
+    func longerRecordsOfRemovals() throws {
+        let (storage, _, _) = try fullWithRecords()
+        let sets = try storage.sets
+        for (records, isDamaged) in [(0..<400, false), (400..<800, true)] {
+            if isDamaged {
+                sets.health.report(.damaged, "a record is not what was written")
+                // There is no room for it, either.
+                #expect(sets.refusal(of: .edit(replacement(records, bytes: 900))) != nil)
+            }
+            var edit = replacement(records, bytes: 500)
+            edit.records.append(RecordEdit(key(3000 + records.lowerBound), value: nil, expecting: .present))
+            #expect(sets.refusal(of: .edit(edit)) == nil, "\(isDamaged)")
         }
     }
 

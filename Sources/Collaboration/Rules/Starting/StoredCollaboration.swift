@@ -56,7 +56,8 @@ extension StoredCollaboration {
     /// there was nothing before. Writing the default permission revokes grants, so it is written only when it changes.
     func optionRecords(_ identifier: CollaborationIdentifier, before: StoredCollaboration?) -> [RecordEdit] {
         var records: [RecordEdit] = []
-        // Replacing a record needs no space, so that options can be restricted while the storage is full.
+        // Replacing a record by one that is not much longer needs no space, so that options can be restricted while
+        // the storage is full.
         let expectation: RecordEdit.Expectation = before == nil ? .anything : .present
         if before?.permission != permission {
             records.append(
