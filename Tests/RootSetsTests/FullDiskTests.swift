@@ -141,7 +141,7 @@ struct FullDiskTests {
     @Test("A write that a full disk cuts short is a lack of space, also where the disk had promised room")
     func shortWrites() throws {
         let scratch = ScratchDirectory()
-        let run = try ProbeRun(["full", scratch.path + "/data"])
+        let run = try ProbeRun(["full", scratch.path + "/data"], seconds: 200)
         #expect(run.ending == .exit(0), "\(run.ending) \(run.output) \(run.log)")
     }
 
