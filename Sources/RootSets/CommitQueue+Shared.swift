@@ -252,14 +252,16 @@ extension CommitQueue {
         try writing { environment throws(StorageFailure) in
             var room = try room(for: group, in: environment)
             var refusals: [ServiceError?] = []
+            // By how many bytes records become longer.
+            var growing = 0
             while refusals.count < group.mutations.count || state.withLock({ $0.take(into: &group) }) {
                 let mutation = group.mutations[refusals.count].mutation
                 let growth = try environment.growth(by: mutation.change)
-                let needsSpace = needsSpace(mutation.change, growth)
+                let needsSpace = needsSpace(mutation.change, growth, behind: growing)
                 var refusal = needsSpace ? storage.health.refusalOfAdditions : nil
                 switch try room.judge(mutation.change, needsSpace: needsSpace, isAlone: refusals.isEmpty) {
                 case .passes:
-                    try note(growth, in: &room)
+                    growing += growth.bytes
                     if needsSpace, let need = fullness.need, try room.has(need) {
                         fullness.hasRoomAgain()
                     }
@@ -421,13 +423,18 @@ extension CommitQueue {
         // Blocks of the disk are reserved first. What is in the log is applied even when there seem to be too few.
         var room = try roomBehindListReserve(environment)
         var read: [(segment: Segment, hash: Digest)] = []
+        var growing = 0
         for bytes in segments {
             guard let segment = Segment(bytes) else { throw .mismatched("the shared log has an entry that is none") }
             if case .mutations(let mutations) = segment.contents {
-                for mutation in mutations { try room.count(mutation.change) }
+                for mutation in mutations {
+                    try room.count(mutation.change)
+                    growing += try environment.growth(by: mutation.change).bytes
+                }
             }
             read.append((segment, Segment.hash(bytes)))
         }
+        let hasRoom = growing > 0 ? try room.hasRoomForAdditions() : false
         let transaction = try WriteTransaction(in: environment, watch)
         let reserve = ListReserve(transaction, environment)
         if listReserve > 0 {
@@ -463,6 +470,7 @@ extension CommitQueue {
         try commit(
             transaction, environment, of: count, last: applier.sequence, began, isDiskFull: room.isDiskFull)
         undecided.withLock { $0 = nil }
+        noteGrowth(growing, hasRoom: hasRoom)
         state.withLock { $0.written = surroundings.now() - start }
         // Who is told of the progress may rely on everything that is kept of the storage.
         if let tell = onApplied.withLock({ $0 }) { tell(others, own, applier.sequence) }

@@ -559,22 +559,22 @@ final class CommitQueue: Sendable {
 
     private func needsSpace(_ change: Change) throws(StorageFailure) -> Bool {
         try writing { environment throws(StorageFailure) in
-            needsSpace(change, try environment.growth(by: change))
+            needsSpace(change, try environment.growth(by: change), behind: 0)
         }
     }
 
-    /// Whether a mutation is an addition. See `RecordGrowth`.
-    func needsSpace(_ change: Change, _ growth: RecordGrowth) -> Bool {
+    /// Whether a mutation is an addition. See `RecordGrowth`. `bytes`: by which the mutations before it in the same
+    /// commit make records longer.
+    func needsSpace(_ change: Change, _ growth: RecordGrowth, behind bytes: Int) -> Bool {
         guard case .edit(let edit) = change, !edit.needsSpace else { return change.needsSpace }
         if growth.most > Limits.recordGrowthFreeBytesMax { return true }
-        return !edit.removes && grown.withLock { $0 + growth.bytes > configuration.reserveBytes / 4 }
+        return !edit.removes && grown.withLock { $0 + bytes + growth.bytes > configuration.reserveBytes / 4 }
     }
 
-    /// Counts by how much records become longer while there is no room for additions.
-    func note(_ growth: RecordGrowth, in room: inout CommitRoom) throws(StorageFailure) {
-        guard growth.bytes > 0 else { return }
-        let hasRoom = try room.has(PageNeed(fresh: 1))
-        grown.withLock { $0 = hasRoom ? 0 : $0 + growth.bytes }
+    /// Counts by how many bytes a commit has made records longer. `hasRoom`: whether additions had room besides.
+    func noteGrowth(_ bytes: Int, hasRoom: Bool) {
+        guard bytes > 0 else { return }
+        grown.withLock { $0 = hasRoom ? 0 : $0 + bytes }
     }
 
     /// Whether a removal that has failed lacks only neighbouring pages, for more than its record in the log: that may
@@ -690,13 +690,15 @@ final class CommitQueue: Sendable {
         let recordsBefore = Int(last + 1 - applier.firstSequence)
         // Whether an addition has passed that was as large as one that was refused.
         var findsRoom = false
+        // By how many bytes records become longer.
+        var growing = 0
         var turn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds)
         while results.count < group.mutations.count || isJoined && state.withLock({ $0.take(into: &group) }) {
             let mutation = group.mutations[results.count].mutation
             var lack: Lack?
             var hasRoom = false
             let growth = try environment.growth(by: mutation.change)
-            let needsSpace = needsSpace(mutation.change, growth)
+            let needsSpace = needsSpace(mutation.change, growth, behind: growing)
             if needsSpace, !findsRoom, let need = fullness.need { hasRoom = try room.has(need) }
             switch try room.judge(mutation.change, needsSpace: needsSpace, isAlone: !isWritten) {
             case .passes: findsRoom = findsRoom || hasRoom
@@ -711,7 +713,7 @@ final class CommitQueue: Sendable {
             if case .success(let receipt) = result, !receipt.isRepeat {
                 precondition(receipt.sequence == last + 1, "a mutation got a sequence out of order")
                 (isWritten, last) = (true, receipt.sequence)
-                try note(growth, in: &room)
+                growing += growth.bytes
             } else {
                 room.giveBack()
                 note(result, lack, last)
@@ -723,6 +725,7 @@ final class CommitQueue: Sendable {
         // A group of refusals and repeats writes nothing, so it needs no commit.
         guard isWritten else { return results }
         watch.proceed()
+        let hasRoom = growing > 0 ? try room.hasRoomForAdditions() : false
         let applied = surroundings.now()
         try applier.finish(
             trimmingLogTo: UInt64(logShare(in: room)),
@@ -730,6 +733,7 @@ final class CommitQueue: Sendable {
         if listReserve > 0 { try reserve.release(listOf: room.freed(by: transaction), room.trees) }
         watch.proceed()
         try commit(transaction, environment, of: results.count, last: last, began, isDiskFull: room.isDiskFull)
+        noteGrowth(growing, hasRoom: hasRoom)
         if findsRoom { fullness.hasRoomAgain() }
         state.withLock { state in
             state.written = surroundings.now() - applied
@@ -817,7 +821,7 @@ final class CommitQueue: Sendable {
     ) throws(StorageFailure) -> CommitRoom {
         var room = try roomBehindListReserve(environment)
         guard let first = group.mutations.first?.mutation else { return room }
-        let needsSpace = needsSpace(first.change, try environment.growth(by: first.change))
+        let needsSpace = needsSpace(first.change, try environment.growth(by: first.change), behind: 0)
         do throws(StorageFailure) {
             if !hasTriedEmptyCommit.load(ordering: .relaxed),
                 try room.fitsOnlyAfterEmptyCommit(first.change, needsSpace: needsSpace)

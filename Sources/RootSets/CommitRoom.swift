@@ -78,6 +78,10 @@ struct CommitRoom {
         take(need)
     }
 
+    /// Whether any addition has room besides what was counted.
+    mutating func hasRoomForAdditions() throws(StorageFailure) -> Bool { try has(PageNeed(fresh: 1)) }
+
+    /// The pages of the trees as of the last commit.
     var trees: StorageTrees { room.trees }
 
     /// How many pages the transaction makes free at most: by what became shorter, and by what it has copied for

@@ -111,6 +111,11 @@ struct FullDiskTests {
             }
         }
         #expect(refusals == 20)
+        // Who removes something may make records a little longer all the same.
+        var removal = replacement(3000..<3400, bytes: 400)
+        if step == 400 { #expect(sets.refusal(of: .edit(removal)) == .storageFull) }
+        removal.records.append(RecordEdit(key(3999), value: nil, expecting: .present))
+        #expect(sets.refusal(of: .edit(removal)) == nil)
         var left = roots.shuffled(using: &random)
         for round in 0..<20 where left.count >= 100 {
             let some = Array(left.suffix(100))
@@ -122,19 +127,20 @@ struct FullDiskTests {
         #expect(sets.refusal(of: .edit(replacement(0..<1, bytes: 60_000))) == nil)
     }
 
-    @Test("An edit that removes something may make many records a little longer, in a damaged storage, too")
-    func longerRecordsOfRemovals() throws {
-        let (storage, _, _) = try fullWithRecords()
+    @Test("In a damaged storage a record may become longer by 512 bytes, and not by one more")
+    func longerRecordsOfDamaged() throws {
+        let storage = try Storage()
         let sets = try storage.sets
-        for (records, isDamaged) in [(0..<400, false), (400..<800, true)] {
-            if isDamaged {
-                sets.health.report(.damaged, "a record is not what was written")
-                // There is no room for it, either.
-                #expect(sets.refusal(of: .edit(replacement(records, bytes: 900))) != nil)
-            }
-            var edit = replacement(records, bytes: 500)
-            edit.records.append(RecordEdit(key(3000 + records.lowerBound), value: nil, expecting: .present))
-            #expect(sets.refusal(of: .edit(edit)) == nil, "\(isDamaged)")
+        var edit = Edit()
+        edit.records = [RecordEdit(key(0), value: [1]), RecordEdit(key(1), value: [1])]
+        try sets.apply(Mutation(.edit(edit)))
+        sets.health.report(.damaged, "a record is not what was written")
+        let bytes = 1 + Limits.recordGrowthFreeBytesMax
+        // The record beside does not become shorter for it.
+        for (length, code) in [(bytes + 1, ServiceError.Code.storageDamaged), (bytes, nil)] {
+            var longer = replacement(0..<1, bytes: length)
+            longer.records.append(RecordEdit(key(1), value: [], expecting: .present))
+            #expect(sets.refusal(of: .edit(longer)) == code, "\(length)")
         }
     }
 
