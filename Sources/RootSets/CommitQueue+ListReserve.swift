@@ -124,13 +124,39 @@ extension CommitQueue {
     }
 
     /// Makes a commit, empty but for what asks backups and checks to end, and waits until nobody reads an older
-    /// snapshot. Returns false when somebody still does after that time.
+    /// snapshot. After that time the snapshots of those that have not ended, for example because they were stopped, are
+    /// taken back; at once when the commit lacks space. Returns false when somebody still reads one: another program,
+    /// or this process.
     func awaitReaders(
         _ environment: StorageEnvironment, _ limit: Duration
     ) throws(StorageFailure) -> Bool {
+        do throws(StorageFailure) {
+            try askReaders(environment)
+        } catch {
+            guard error.isLackOfSpace else { throw error }
+            guard try takesBackSnapshots(environment) else { throw error }
+            try askReaders(environment)
+        }
+        if try environment.waitForReaders(limit) { return true }
+        guard try takesBackSnapshots(environment) else { return false }
+        return try environment.waitForReaders(.zero)
+    }
+
+    private func askReaders(_ environment: StorageEnvironment) throws(StorageFailure) {
         try commit(in: environment) { reserve throws(StorageFailure) in try reserve.awaitReaders() }
         hasTriedEmptyCommit.store(true, ordering: .relaxed)
-        return try environment.waitForReaders(limit)
+    }
+
+    /// Returns whether somebody had an old snapshot that could be taken back.
+    private func takesBackSnapshots(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
+        let processes = try environment.takeBackSnapshots()
+        for process in processes {
+            log(
+                .warning,
+                "a backup or a check, process \(process), has lost what it reads, and has to begin anew: it did not "
+                    + "end in time, and a removal needs the pages kept for it")
+        }
+        return !processes.isEmpty
     }
 
     /// Commits what `body` changes in the reserve.

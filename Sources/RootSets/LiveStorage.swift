@@ -74,8 +74,10 @@ final class LiveStorage {
     func logFault(_ cost: SnapshotCost) throws(StorageFailure) -> String? { try fault(in: .log, cost) }
 
     private func fault(in name: DatabaseName?, _ cost: SnapshotCost) throws(StorageFailure) -> String? {
-        let fault = try DataFile.withFile(in: directory) { file throws(StorageFailure) in
-            try file.fault(of: page, in: name, isStopped: { cost.isTooMuch })
+        let fault = try cost.whileHeld { () throws(StorageFailure) in
+            try DataFile.withFile(in: directory) { file throws(StorageFailure) in
+                try file.fault(of: page, in: name, isStopped: { cost.isTooMuch })
+            }
         }
         // What a check says that was stopped means nothing.
         try cost.check()

@@ -54,48 +54,52 @@ final class LogReplay {
     private func apply(_ live: LiveStorage, _ path: String) throws(ServiceError) {
         do throws(StorageFailure) {
             let cost = live.cost(of: .log)
-            if let fault = try live.logFault(cost) { throw .refused("its change log can't be read: \(fault)") }
-            let totals: Totals?
-            do throws(StorageFailure) {
-                totals = try live.transaction.totals()
-            } catch {
-                totals = nil
-            }
-            if until == nil {
-                // The last changes may have been removals.
-                guard let totals else { throw .refused("its totals are damaged: say how far to go with --until") }
-                if let doubt = live.doubt {
-                    throw .refused("\(doubt): say with --until to go to change \(totals.sequence)")
-                }
-                if let missing = live.missing {
-                    throw .refused(
-                        "its last commit (\(missing)) is missing: say with --until to go to change \(totals.sequence)")
-                }
-            }
-            if let totals { try check(totals.firstSequence, last: totals.sequence, totals.chainHead) }
-            while !isDone {
-                if let totals, sequence >= totals.sequence { break }
-                let next = sequence + 1
-                let record: SealedValue?
-                do throws(StorageFailure) {
-                    record = try live.transaction.value(live.environment.log, bigEndianBytes(next))
-                } catch {
-                    throw .refused("change \(next) of its log is damaged: --until \(sequence) goes as far as possible")
-                }
-                guard let record else {
-                    throw .refused("change \(next) of its log is missing: --until \(sequence) goes as far as possible")
-                }
-                try append(next, Array(record.contents), record.checksum)
-                try cost.check()
-            }
-            try applyPending()
-            if let totals, !isDone, totals.chainHead != chainHead, sequence == totals.sequence {
-                throw .refused("the end of its log is not what its totals tell")
-            }
-            if let fault = live.environment.trust.fault { throw fault }
+            try cost.whileHeld { () throws(StorageFailure) in try apply(live, cost) }
         } catch {
             throw ServiceError(error.asServiceError.code, "\(path): \(error.text)")
         }
+    }
+
+    private func apply(_ live: LiveStorage, _ cost: SnapshotCost) throws(StorageFailure) {
+        if let fault = try live.logFault(cost) { throw .refused("its change log can't be read: \(fault)") }
+        let totals: Totals?
+        do throws(StorageFailure) {
+            totals = try live.transaction.totals()
+        } catch {
+            totals = nil
+        }
+        if until == nil {
+            // The last changes may have been removals.
+            guard let totals else { throw .refused("its totals are damaged: say how far to go with --until") }
+            if let doubt = live.doubt {
+                throw .refused("\(doubt): say with --until to go to change \(totals.sequence)")
+            }
+            if let missing = live.missing {
+                throw .refused(
+                    "its last commit (\(missing)) is missing: say with --until to go to change \(totals.sequence)")
+            }
+        }
+        if let totals { try check(totals.firstSequence, last: totals.sequence, totals.chainHead) }
+        while !isDone {
+            if let totals, sequence >= totals.sequence { break }
+            let next = sequence + 1
+            let record: SealedValue?
+            do throws(StorageFailure) {
+                record = try live.transaction.value(live.environment.log, bigEndianBytes(next))
+            } catch {
+                throw .refused("change \(next) of its log is damaged: --until \(sequence) goes as far as possible")
+            }
+            guard let record else {
+                throw .refused("change \(next) of its log is missing: --until \(sequence) goes as far as possible")
+            }
+            try append(next, Array(record.contents), record.checksum)
+            try cost.check()
+        }
+        try applyPending()
+        if let totals, !isDone, totals.chainHead != chainHead, sequence == totals.sequence {
+            throw .refused("the end of its log is not what its totals tell")
+        }
+        if let fault = live.environment.trust.fault { throw fault }
     }
 
     private func apply(backup path: String) throws(StorageFailure) {

@@ -34,6 +34,7 @@ final class SnapshotCost: Sendable {
     private static let pause = Duration.milliseconds(Limits.snapshotCostMilliseconds)
 
     private let reading: Reading
+    private let isHeld: @Sendable () -> Bool
     private let isAwaited: @Sendable () -> Bool
     private let judge: @Sendable () throws(StorageFailure) -> Level
     private let state = Lock(State())
@@ -41,20 +42,24 @@ final class SnapshotCost: Sendable {
     /// The cost of the snapshot that `transaction` reads. It may be a quarter of the pages that the snapshot leaves
     /// free. It is too much as soon as a writer waits for the reading's end.
     convenience init(of reading: Reading, _ environment: StorageEnvironment, _ transaction: ReadTransaction) {
-        self.init(of: reading, isAwaited: { (try? environment.isAwaited(transaction.number)) ?? false }) {
-            () throws(StorageFailure) in
+        let number = transaction.number
+        self.init(
+            of: reading, isHeld: { environment.holds(snapshot: number) },
+            isAwaited: { (try? environment.isAwaited(number)) ?? false }
+        ) { () throws(StorageFailure) in
             let keptMax = try environment.freePages(transaction.handle) / Limits.snapshotRoomPart
-            let kept = try environment.pagesKept(for: transaction.number)
+            let kept = try environment.pagesKept(for: number)
             return kept > keptMax ? .tooMuch : kept > keptMax / 2 ? .much : .little
         }
     }
 
-    /// `isAwaited`: whether the writer waits for the reading to end.
+    /// `isHeld`: whether the snapshot was not taken back. `isAwaited`: whether the writer waits for the reading to end.
     init(
-        of reading: Reading, isAwaited: @escaping @Sendable () -> Bool = { false },
+        of reading: Reading, isHeld: @escaping @Sendable () -> Bool = { true },
+        isAwaited: @escaping @Sendable () -> Bool = { false },
         _ judge: @escaping @Sendable () throws(StorageFailure) -> Level
     ) {
-        (self.reading, self.isAwaited, self.judge) = (reading, isAwaited, judge)
+        (self.reading, self.isHeld, self.isAwaited, self.judge) = (reading, isHeld, isAwaited, judge)
     }
 
     /// The present cost. Judging reads a list that may be long, so it is done for a tenth of the time at most: the
@@ -65,7 +70,7 @@ final class SnapshotCost: Sendable {
             // What is to be given up stays so.
             guard state.level != .tooMuch else { return .tooMuch }
             if begin >= state.awaitedDue {
-                if isAwaited() { (state.level, state.isAwaited) = (.tooMuch, true) }
+                if !isHeld() || isAwaited() { (state.level, state.isAwaited) = (.tooMuch, true) }
                 state.awaitedDue = begin + SnapshotCost.pause
             }
             guard begin >= state.due, state.level != .tooMuch else { return state.level }
@@ -80,16 +85,41 @@ final class SnapshotCost: Sendable {
     /// nobody from saying what is damaged, or from saving the log.
     var isTooMuch: Bool { (try? present()) == .tooMuch }
 
+    /// Returns what `body` has read. Throws `refused` instead, or in place of what `body` throws, when the service has
+    /// taken the snapshot back meanwhile: what was read then means nothing.
+    func whileHeld<R>(_ body: () throws(StorageFailure) -> R) throws(StorageFailure) -> R {
+        try readWhileHeld(reading.name, isHeld, body)
+    }
+
     /// Throws `refused` when the reading is to be given up.
     func check() throws(StorageFailure) {
         guard isTooMuch else { return }
-        if state.withLock({ $0.isAwaited }) {
-            throw .refused(
-                "\(reading.name) was given up: the storage is full, and a change that must pass needs the pages "
-                    + "kept for it; try it again")
-        }
+        if state.withLock({ $0.isAwaited }) { throw .awaited(reading.name) }
         throw .refused(
             "\(reading.name) was given up: the service changes so much meanwhile that the pages kept for it would "
                 + "leave it without room; \(reading.remedy)")
+    }
+}
+
+/// See `SnapshotCost.whileHeld`. `reading`: its name.
+func readWhileHeld<R>(
+    _ reading: String, _ isHeld: () -> Bool, _ body: () throws(StorageFailure) -> R
+) throws(StorageFailure) -> R {
+    let outcome: Result<R, StorageFailure>
+    do throws(StorageFailure) {
+        outcome = .success(try body())
+    } catch {
+        outcome = .failure(error)
+    }
+    guard isHeld() else { throw .awaited(reading) }
+    return try outcome.get()
+}
+
+extension StorageFailure {
+    /// A reading has ended because a change needs the pages of its snapshot.
+    static func awaited(_ reading: String) -> StorageFailure {
+        .refused(
+            "\(reading) was given up: the storage is full, and a change that must pass needs the pages kept for it; "
+                + "try it again")
     }
 }

@@ -7,8 +7,8 @@ struct SnapshotReader: Equatable {
 
     /// What to do when the pages that it holds are lacking.
     var remedy: String {
-        "what is removed makes no room while process \(process) reads an old state of the storage; a backup or check "
-            + "that was stopped has to go on or to end"
+        "what is removed makes no room while process \(process) reads an old state of the storage; end it, or let it "
+            + "go on if it was stopped"
     }
 
     init(snapshot: Int, process: Int) {

@@ -44,16 +44,20 @@ package enum StorageBackup {
         to descriptor: CInt, time: UInt64, rate: Int? = nil, progress: @escaping (Double) -> Void = { _ in }
     ) throws(StorageFailure) -> Summary {
         let guarded = StorageGuard()
-        let totals = try transaction.totals()
         let cost = cost ?? SnapshotCost(of: .backup, environment, transaction)
         let output = BackupOutput(descriptor, rate: rate, cost)
-        let used = try environment.usedBytes(transaction.handle)
-        let header = BackupHeader(time: time, totals, usedBytes: used)
-        try output.append(header.bytes)
-        let entries = try writeEntries(environment, transaction, to: output) {
-            progress(min(1, Double(output.byteCount) / Double(max(1, used))))
+        // Without its end a backup is refused.
+        let (totals, header, entries) = try cost.whileHeld { () throws(StorageFailure) in
+            let totals = try transaction.totals()
+            let used = try environment.usedBytes(transaction.handle)
+            let header = BackupHeader(time: time, totals, usedBytes: used)
+            try output.append(header.bytes)
+            let entries = try writeEntries(environment, transaction, to: output) {
+                progress(min(1, Double(output.byteCount) / Double(max(1, used))))
+            }
+            if let fault = guarded.fault ?? environment.fault { throw fault }
+            return (totals, header, entries)
         }
-        if let fault = guarded.fault ?? environment.fault { throw fault }
         var end: [UInt8] = [BackupHeader.end] + [UInt8](repeating: 0, count: 7)
         end.appendInteger(entries)
         end.appendInteger(output.byteCount)

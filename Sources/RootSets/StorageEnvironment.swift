@@ -27,6 +27,10 @@ final class StorageEnvironment: @unchecked Sendable {
     /// What of the file's structure was left for later; `nil` when all of it was checked.
     private let structure: Lock<StructureCheck?>
     private let heldPages = Lock(HeldPages())
+    /// `nil` when there is no table of readers, or one of another layout.
+    private let places: ReaderPlaces?
+    /// Keeps the mark of a process that reads beside a service (`ReaderPlaces`).
+    private var claim: OpaquePointer?
     /// The most bytes of the data file as configured.
     private let bytesMax: Int
     private let path: String
@@ -70,8 +74,7 @@ final class StorageEnvironment: @unchecked Sendable {
         self.lock = lock
         self.newest = newest
         directories = BucketDirectories(surroundings)
-        path = directory + "/" + DataFile.fileName
-        self.bytesMax = bytesMax
+        (path, self.bytesMax) = (directory + "/" + DataFile.fileName, bytesMax)
         let trust = DatabaseTrust(health)
         (self.health, self.trust) = (health, trust)
         checkedBuckets = CheckedBuckets(mapBytes: bytesMax)
@@ -87,6 +90,7 @@ final class StorageEnvironment: @unchecked Sendable {
         } catch {
             throw error.asServiceError
         }
+        places = ReaderPlaces(in: directory)
         var environment: OpaquePointer?
         do throws(StorageFailure) {
             try check(mdb_env_create(&environment), "making the storage environment")
@@ -162,8 +166,11 @@ final class StorageEnvironment: @unchecked Sendable {
         closing = DispatchSemaphore(value: 0)
         storage_guard_install()
         var environment: OpaquePointer?
+        var claim: OpaquePointer?
         do throws(StorageFailure) {
             try ReaderTable.checkNumber(in: directory)
+            let (places, trust) = (ReaderPlaces(in: directory), trust)
+            self.places = places
             try check(mdb_env_create(&environment), "making the storage environment")
             guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
             storage_guard_watch(environment)
@@ -173,26 +180,34 @@ final class StorageEnvironment: @unchecked Sendable {
                 try check(mdb_env_set_maxreaders(environment, 1024), "setting the number of readers")
                 let flags = UInt32(MDB_NOTLS | MDB_RDONLY)
                 try check(mdb_env_open(environment, directory, flags, 0o600), "opening \(directory)")
+                claim = try StorageEnvironment.claim(environment, places)
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
                 var information = MDB_envinfo()
                 try check(mdb_env_info(environment, &information), "reading the storage's state")
                 // LMDB's own number never becomes smaller.
                 let limit = try DirectoryLock.bytesMax(in: directory) ?? fileBytes(dataDescriptor) ?? 0
                 bytesMax = min(limit, information.me_mapsize)
-                let reader = try StorageEnvironment.beginRead(environment, dataDescriptor, pageBytes)
+                let reader = try StorageEnvironment.beginRead(environment, dataDescriptor, pageBytes, places)
                 do throws(StorageFailure) {
-                    databases = try Databases(reading: reader, trust)
-                    nameHash = try StorageFormat.nameHash(databases, reading: reader)
+                    (databases, nameHash) = try readWhileHeld(
+                        "the reading", { places?.holds(Int(mdb_txn_id(reader))) ?? true }
+                    ) { () throws(StorageFailure) in
+                        let databases = try Databases(reading: reader, trust)
+                        return (databases, try StorageFormat.nameHash(databases, reading: reader))
+                    }
                 } catch {
                     if !guarded.hasFault { mdb_txn_abort(reader) }
                     throw error
                 }
                 try check(mdb_txn_commit(reader), "ending a read")
             } catch {
-                if !guarded.hasFault { mdb_env_close(environment) }
+                if !guarded.hasFault {
+                    claim.map { mdb_txn_abort($0) }
+                    mdb_env_close(environment)
+                }
                 throw error
             }
-            handle = environment
+            (handle, self.claim) = (environment, claim)
         } catch {
             throw error.asServiceError
         }
@@ -205,9 +220,21 @@ final class StorageEnvironment: @unchecked Sendable {
         trust.watchLength(of: dataDescriptor)
     }
 
+    /// Takes a place that says that this process lets go of its snapshots, and reads nothing.
+    private static func claim(
+        _ environment: OpaquePointer, _ places: ReaderPlaces?
+    ) throws(StorageFailure) -> OpaquePointer? {
+        var reader: OpaquePointer?
+        try check(mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &reader), "beginning a read")
+        guard let reader else { return nil }
+        places?.mark(reading: Int(mdb_txn_id(reader)))
+        mdb_txn_reset(reader)
+        return reader
+    }
+
     /// Begins a read of a commit whose pages lead to the format and the hash key as they should.
     private static func beginRead(
-        _ environment: OpaquePointer, _ file: CInt, _ pageBytes: Int
+        _ environment: OpaquePointer, _ file: CInt, _ pageBytes: Int, _ places: ReaderPlaces?
     ) throws(StorageFailure) -> OpaquePointer {
         // The service may write the meta page anew before it is read here, two commits later.
         for _ in 0..<1000 {
@@ -216,26 +243,29 @@ final class StorageEnvironment: @unchecked Sendable {
             guard let reader else { throw StorageFailure(ENOMEM, "beginning a read") }
             let number = Int(mdb_txn_id(reader))
             do throws(StorageFailure) {
-                guard let page = try metaPage(number & 1, of: file, pageBytes),
-                    page.transaction == UInt64(clamping: number)
-                else {
-                    mdb_txn_abort(reader)
-                    continue
+                let isThere = try readWhileHeld("the reading", { places?.holds(number) ?? true }) {
+                    () throws(StorageFailure) in
+                    guard let page = try metaPage(number & 1, of: file, pageBytes),
+                        page.transaction == UInt64(clamping: number)
+                    else { return false }
+                    let check = try StructureCheck(
+                        of: file, fileBytes: fileBytes(file) ?? 0, page,
+                        deferring: DatabaseName.allCases.filter { $0 != .meta })
+                    if let finding = check.finding { throw .damaged("\(finding): restore a backup") }
+                    return true
                 }
-                let check = try StructureCheck(
-                    of: file, fileBytes: fileBytes(file) ?? 0, page,
-                    deferring: DatabaseName.allCases.filter { $0 != .meta })
-                if let finding = check.finding { throw .damaged("\(finding): restore a backup") }
-                return reader
+                if isThere { return reader }
             } catch {
                 mdb_txn_abort(reader)
                 throw error
             }
+            mdb_txn_abort(reader)
         }
         throw .damaged("the meta page of the newest commit can't be read")
     }
 
     deinit {
+        claim.map { mdb_txn_abort($0) }
         mdb_env_close(handle)
         // Another map may get its addresses.
         map = nil
@@ -673,6 +703,17 @@ final class StorageEnvironment: @unchecked Sendable {
             usleep(1000)
         }
     }
+
+    /// Takes all snapshots that are older than the last commit back from other processes that let go of them. Returns
+    /// which processes have lost one.
+    func takeBackSnapshots() throws(StorageFailure) -> [Int] {
+        var information = MDB_envinfo()
+        try check(mdb_env_info(handle, &information), "reading the storage's state")
+        return places?.takeBack(before: information.me_last_txnid) ?? []
+    }
+
+    /// Whether nobody has taken this snapshot back, which this process reads.
+    func holds(snapshot: Int) -> Bool { places?.holds(snapshot) ?? true }
 
     /// Whether a writer waits until nobody reads this snapshot (`ListReserve.awaitReaders`). A number of a transaction
     /// that is not there says nothing: it is damaged, or the storage is a compacted copy, whose numbers begin anew.

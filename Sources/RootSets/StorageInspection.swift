@@ -63,7 +63,9 @@ package enum StorageInspection {
             if let doubt = live.doubt { return [unchecked(doubt)] }
             let cost = live.cost(of: .check)
             if let fault = try live.fault(cost) { return [unreadable(fault)] }
-            let found = try findings(in: live.environment, live.transaction, cost)
+            let found = try cost.whileHeld { () throws(StorageFailure) in
+                try findings(in: live.environment, live.transaction, cost)
+            }
             if let fault = live.environment.cut { throw fault }
             return found
         } catch {

@@ -154,51 +154,6 @@ struct FileFaultTests {
         return (process, output)
     }
 
-    @Test("While a process that was stopped reads an old state, additions leave the reserve to removals, and say why")
-    func stoppedReader() throws {
-        let scratch = ScratchDirectory()
-        let directory = scratch.path + "/data"
-        let name = try #require(CollaborationIdentifier("deck"))
-        let sets = try RootSets(
-            RootSets.Configuration(
-                directory: directory, sizeLimitBytes: 8 << 20, reserveBytes: 4 << 20, logRetentionBytes: 1 << 20))
-        defer { sets.close() }
-        try sets.apply(Mutation(.createCollaboration(name, .challenge)))
-        var random = SeededGenerator(seed: runSeed)
-        let kept = (0..<8).map { _ in (0..<2000).map { _ in random.digest() } }
-        for roots in kept { try sets.apply(Mutation(.addRoots(name, roots))) }
-        let (process, output) = try beginBackup(of: directory)
-        kill(process.processIdentifier, SIGSTOP)
-        var refusal: ServiceError?
-        for _ in 0..<400 where refusal == nil {
-            let roots = (0..<100).map { _ in random.digest() }
-            refusal = thrownServiceError { try sets.apply(Mutation(.addRoots(name, roots))) }
-        }
-        #expect(refusal?.code == .storageFull)
-        #expect(
-            refusal?.reason.contains("process \(process.processIdentifier) reads an old state") == true,
-            "\(refusal?.reason ?? "no addition was refused")")
-        // A shorter change log would make no room.
-        #expect(try sets.statistics().firstSequence == 1)
-        for roots in kept.prefix(4) {
-            #expect(throws: Never.self) { try sets.apply(Mutation(.removeRoots(name, roots))) }
-        }
-        // Nobody can give a removal pages that are not there.
-        refusal = nil
-        for _ in 0..<2000 where refusal == nil {
-            let absent = [random.digest()]
-            refusal = thrownServiceError { try sets.apply(Mutation(.removeRoots(name, absent))) }
-        }
-        #expect(refusal?.code == .storageFull)
-        #expect(
-            refusal?.reason.contains("process \(process.processIdentifier) reads an old state") == true,
-            "\(refusal?.reason ?? "no removal was refused")")
-        kill(process.processIdentifier, SIGCONT)
-        _ = try output.fileHandleForReading.readToEnd()
-        process.waitUntilExit()
-        for roots in kept { #expect(throws: Never.self) { try sets.apply(Mutation(.addRoots(name, roots))) } }
-    }
-
     @Test("A full disk or a failing one ends a restore without a directory, and a second try restores all of it")
     func failingRestore() throws {
         let scratch = ScratchDirectory()

@@ -13,6 +13,8 @@ import RootSets
 ///     StorageProbe full-disks SEED COUNT [brief]             fills disks, and removes from them (`FullDiskTrials`)
 ///     StorageProbe slow FOLDER SECONDS                       changes and reads while the disk takes its time
 ///     StorageProbe move FOLDER                               moves the data away and back
+///     StorageProbe stopped FOLDER SEED COUNT                 stops readings of a full storage (`StoppedReaders`)
+///     StorageProbe check FOLDER                              checks a storage
 ///     StorageProbe backup FOLDER                             writes a backup to standard output
 ///     StorageProbe restore BACKUP FOLDER AFTER ERRNO         restores a backup to a disk whose writes fail
 ///
@@ -33,6 +35,12 @@ enum StorageProbe {
                     first: UInt64(words[1]) ?? 1, count: Int(words[2]) ?? 1, isBrief: words.dropFirst(3) == ["brief"])
             case "slow" where words.count == 3: try SlowDisk(words[1], seconds: Int(words[2]) ?? 10).run()
             case "move" where words.count == 2: try move(words[1])
+            case "stopped" where words.count == 4:
+                var readers = try StoppedReaders(words[1], seed: UInt64(words[2]) ?? 1, rounds: Int(words[3]) ?? 1)
+                try readers.run()
+            case "check" where words.count == 2:
+                let findings = try StorageInspection.findings(in: words[1])
+                if let first = findings.first { end(1, "\(findings.count) findings: \(first.line)") }
             case "backup" where words.count == 2:
                 _ = try StorageBackup.write(words[1], to: STDOUT_FILENO, time: 0, rate: nil, progress: { _ in })
             case "restore" where words.count == 5: try restore(words)

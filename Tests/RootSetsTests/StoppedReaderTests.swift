@@ -1,0 +1,251 @@
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RootSets
+
+@Suite("Readers that were stopped", .serialized)
+struct StoppedReaderTests {
+    /// A small storage with a large reserve, half of which is used, and another process that reads it.
+    private final class ReadStorage {
+        let scratch = ScratchDirectory()
+        let name: CollaborationIdentifier
+        let sets: RootSets
+        let logged = Shared<[String]>([])
+        let kept: [[Digest]]
+        private(set) var random = SeededGenerator(seed: runSeed)
+        let reader = Process()
+        let (input, output) = (Pipe(), Pipe())
+
+        init() throws {
+            name = try #require(CollaborationIdentifier("deck"))
+            let logged = logged
+            sets = try RootSets(
+                RootSets.Configuration(
+                    directory: scratch.path + "/data", sizeLimitBytes: 8 << 20, reserveBytes: 4 << 20,
+                    logRetentionBytes: 1 << 20),
+                log: Log { line in logged.with { $0.append("\(line)") } })
+            try sets.apply(Mutation(.createCollaboration(name, .challenge)))
+            var random = random
+            kept = (0..<8).map { _ in (0..<2000).map { _ in random.digest() } }
+            self.random = random
+            for roots in kept { try sets.apply(Mutation(.addRoots(name, roots))) }
+            (reader.standardInput, reader.standardOutput) = (input, output)
+        }
+
+        deinit {
+            if reader.isRunning { kill(reader.processIdentifier, SIGKILL) }
+            sets.close()
+        }
+
+        var directory: String { scratch.path + "/data" }
+
+        func digest() -> Digest { random.digest() }
+
+        /// Begins a backup to a pipe that nobody reads any more, and stops it.
+        func stopBackup() throws {
+            reader.executableURL = URL(fileURLWithPath: ProbeRun.path)
+            reader.arguments = ["backup", directory]
+            try reader.run()
+            #expect(try output.fileHandleForReading.read(upToCount: 16) == Data("rootgate backup\n".utf8))
+            kill(reader.processIdentifier, SIGSTOP)
+        }
+
+        /// Begins a read by another program that does nothing more.
+        func beginForeignReader() throws {
+            reader.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            let program = """
+                import ctypes, ctypes.util, sys
+                lmdb = ctypes.CDLL(ctypes.util.find_library("lmdb"))
+                environment, transaction = ctypes.c_void_p(), ctypes.c_void_p()
+                def check(code):
+                    if code != 0: sys.exit("LMDB says " + str(code))
+                check(lmdb.mdb_env_create(ctypes.byref(environment)))
+                check(lmdb.mdb_env_open(environment, sys.argv[1].encode(), 0x220000, 0o600))
+                check(lmdb.mdb_txn_begin(environment, None, 0x20000, ctypes.byref(transaction)))
+                print("reads", flush=True)
+                sys.stdin.read()
+                lmdb.mdb_txn_abort(transaction)
+                """
+            reader.arguments = ["python3", "-c", program, directory]
+            try reader.run()
+            #expect(try output.fileHandleForReading.read(upToCount: 6) == Data("reads\n".utf8))
+        }
+
+        /// Adds until that is refused, at most 400 times. Returns why it was.
+        func fill() -> ServiceError? {
+            for _ in 0..<400 {
+                let roots = (0..<100).map { _ in digest() }
+                if let error = thrownServiceError({ try sets.apply(Mutation(.addRoots(name, roots))) }) { return error }
+            }
+            return nil
+        }
+
+        /// Removes so many root hashes that are not there, until that is refused. Returns why it was.
+        func removeAbsent(_ count: Int) -> ServiceError? {
+            for _ in 0..<count {
+                let absent = [digest()]
+                if let error = thrownServiceError({ try sets.apply(Mutation(.removeRoots(name, absent))) }) {
+                    return error
+                }
+            }
+            return nil
+        }
+
+        func names(_ error: ServiceError?) -> Bool {
+            error?.code == .storageFull
+                && error?.reason.contains("process \(reader.processIdentifier) reads an old state") == true
+        }
+    }
+
+    @Test("A backup that was stopped loses its snapshot to removals that need its pages, and says so when it goes on")
+    func stoppedBackup() throws {
+        let storage = try ReadStorage()
+        try storage.stopBackup()
+        let refusal = storage.fill()
+        #expect(storage.names(refusal), "\(refusal?.reason ?? "no addition was refused")")
+        #expect(!storage.logged.value.contains { $0.contains("has lost") }, "an addition has taken a snapshot back")
+        for roots in storage.kept.prefix(4) {
+            #expect(throws: Never.self) { try storage.sets.apply(Mutation(.removeRoots(storage.name, roots))) }
+        }
+        func hasLost() -> Bool {
+            storage.logged.value.contains {
+                $0.contains("process \(storage.reader.processIdentifier), has lost what it reads")
+            }
+        }
+        var removal: ServiceError?
+        for _ in 0..<2000 where removal == nil && !hasLost() { removal = storage.removeAbsent(1) }
+        #expect(removal == nil && hasLost(), "\(removal?.reason ?? "")")
+        // The log did not have to give way.
+        #expect(try storage.sets.statistics().firstSequence == 1)
+        removal = storage.removeAbsent(1000)
+        #expect(removal == nil, "\(removal?.reason ?? "")")
+        for roots in storage.kept.suffix(4) {
+            #expect(throws: Never.self) { try storage.sets.apply(Mutation(.removeRoots(storage.name, roots))) }
+        }
+        #expect(throws: Never.self) { try storage.sets.apply(Mutation(.addRoots(storage.name, storage.kept[0]))) }
+        kill(storage.reader.processIdentifier, SIGCONT)
+        let rest = try storage.output.fileHandleForReading.readToEnd() ?? Data()
+        storage.reader.waitUntilExit()
+        #expect(rest.range(of: Data("must pass needs the pages".utf8)) != nil, "the backup went on")
+        #expect(storage.reader.terminationStatus == 3)
+        // The next one is whole.
+        let file = storage.scratch.path + "/backup"
+        let backup = try ProbeRun(["backup", storage.directory], outputTo: file)
+        #expect(backup.ending == .exit(0), "\(backup.log)")
+    }
+
+    @Test("No reading that is stopped at a random moment keeps removals from passing, finds damage or ends by a signal")
+    func stoppedReadings() throws {
+        let scratch = ScratchDirectory()
+        let count = trials("ROOTGATE_TEST_STOPPED_READERS", usually: 12)
+        let run = try ProbeRun(
+            ["stopped", scratch.path + "/data", "\(runSeed)", "\(count)"], seconds: Double(60 + 5 * count))
+        #expect(run.ending == .exit(0), "\(run.output) \(run.log), ROOTGATE_TEST_SEED=\(runSeed)")
+    }
+
+    @Test("While another program reads an old state, additions leave the reserve to removals, and say why")
+    func foreignReader() throws {
+        try #require(programPath("python3") != nil)
+        let storage = try ReadStorage()
+        try storage.beginForeignReader()
+        var refusal = storage.fill()
+        #expect(storage.names(refusal), "\(refusal?.reason ?? "no addition was refused")")
+        // A shorter change log would make no room.
+        #expect(try storage.sets.statistics().firstSequence == 1)
+        for roots in storage.kept.prefix(4) {
+            #expect(throws: Never.self) { try storage.sets.apply(Mutation(.removeRoots(storage.name, roots))) }
+        }
+        // Nobody can give a removal pages that are not there: another program may rely on what it reads.
+        refusal = storage.removeAbsent(2000)
+        #expect(storage.names(refusal), "\(refusal?.reason ?? "no removal was refused")")
+        try storage.input.fileHandleForWriting.close()
+        storage.reader.waitUntilExit()
+        #expect(storage.reader.terminationStatus == 0)
+        for roots in storage.kept {
+            #expect(throws: Never.self) { try storage.sets.apply(Mutation(.addRoots(storage.name, roots))) }
+        }
+    }
+
+    @Test("Only older snapshots of other processes that let go of them are taken back")
+    func places() throws {
+        let scratch = ScratchDirectory()
+        let file = URL(fileURLWithPath: scratch.path + "/lock.mdb")
+        func contents() throws -> [UInt8] { Array(try Data(contentsOf: file)) }
+        var table = ReaderTable.beginning + [UInt8](repeating: 0, count: (68 << 10) - 8)
+        let mark = Array("rootgate".utf8)
+        let own = UInt64(UInt32(bitPattern: getpid()))
+        // The number of a snapshot and of a process, the mark or a thread, and whether it is taken back.
+        let others: [(UInt64, UInt64, Bool, Bool)] = [
+            (.max, 5, true, false), (7, 5, false, true), (9, 5, false, true), (10, 5, false, false),
+            (7, 6, false, false), (7, own, false, false), (8, own, true, false), (7, 0, true, false),
+            (3, 8, true, true), (11, 8, true, false),
+        ]
+        table.replaceSubrange(
+            ReaderTable.countOffset..<ReaderTable.countOffset + 4, with: [UInt8(others.count), 0, 0, 0])
+        for (slot, place) in others.enumerated() {
+            let start = 128 + 64 * slot
+            withUnsafeBytes(of: place.0.littleEndian) { table.replaceSubrange(start..<start + 8, with: $0) }
+            withUnsafeBytes(of: place.1.littleEndian) { table.replaceSubrange(start + 8..<start + 16, with: $0) }
+            table.replaceSubrange(start + 16..<start + 24, with: place.2 ? mark : [1, 2, 3, 4, 5, 6, 7, 8])
+        }
+        try Data(table).write(to: file)
+        let places = try #require(ReaderPlaces(in: scratch.path))
+        for (snapshot, isHeld) in [(7, true), (8, true), (9, false), (3, false), (-1, false)] {
+            #expect(places.holds(snapshot) == isHeld, "\(snapshot)")
+        }
+        #expect(places.takeBack(before: 10).sorted() == [5, 8])
+        #expect(places.takeBack(before: 10).isEmpty)
+        let after = try contents()
+        for (slot, place) in others.enumerated() {
+            let start = 128 + 64 * slot
+            let expected = place.3 ? UInt64.max : place.0
+            #expect(
+                Array(after[start..<start + 8]) == withUnsafeBytes(of: expected.littleEndian) { Array($0) }, "\(slot)")
+            #expect(Array(after[start + 8..<start + 64]) == Array(table[start + 8..<start + 64]), "\(slot)")
+        }
+        places.mark(reading: 7)
+        let marked = try contents()
+        for slot in others.indices {
+            let place = 128 + 64 * slot + 16
+            let expected = slot == 5 ? mark : Array(after[place..<place + 8])
+            #expect(Array(marked[place..<place + 8]) == expected, "\(slot)")
+        }
+    }
+
+    @Test("A table that LMDB 0.9 has not written is left alone", arguments: ["", "short", "another layout"])
+    func otherTables(contents: String) throws {
+        let scratch = ScratchDirectory()
+        #expect(ReaderPlaces(in: scratch.path) == nil)
+        let bytes =
+            contents == "another layout" ? [UInt8](repeating: 7, count: 8192) : Array(contents.utf8)
+        try Data(bytes).write(to: URL(fileURLWithPath: scratch.path + "/lock.mdb"))
+        #expect(ReaderPlaces(in: scratch.path) == nil)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/lock.mdb")) == Data(bytes))
+    }
+
+    @Test("What was read of a snapshot that was taken back means nothing, neither a result nor damage")
+    func takenBack() {
+        let isHeld = Shared(true)
+        let cost = SnapshotCost(of: .check, isHeld: { isHeld.value }) { .little }
+        func read(_ damage: StorageFailure?) throws(StorageFailure) -> Int {
+            try cost.whileHeld { () throws(StorageFailure) in
+                if let damage { throw damage }
+                return 7
+            }
+        }
+        func failure(_ damage: StorageFailure?) -> String {
+            do throws(StorageFailure) {
+                return "\(try read(damage))"
+            } catch {
+                return error.text
+            }
+        }
+        #expect(failure(nil) == "7")
+        #expect(failure(.damaged("a bucket")).contains("a bucket"))
+        isHeld.with { $0 = false }
+        #expect(failure(nil).contains("the check was given up"), "\(failure(nil))")
+        #expect(failure(.damaged("a bucket")).contains("the check was given up"))
+    }
+}
