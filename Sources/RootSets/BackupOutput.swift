@@ -73,7 +73,7 @@ final class BackupOutput {
         }
     }
 
-    /// Throws `refused` when the backup takes too much of the service's room. When it takes much, it is not slowed down
+    /// Throws `givenUp` when the backup takes too much of the service's room. When it takes much, it is not slowed down
     /// any more.
     private func judge() throws(StorageFailure) {
         try cost.check()

@@ -118,27 +118,31 @@ extension CommitQueue {
         _ environment: StorageEnvironment, _ limit: Duration
     ) throws(StorageFailure) {
         for _ in ListReserve.lasting {
-            guard try awaitReaders(environment, limit), try takeListReserveValue(environment) else { return }
+            // No removal waits for it.
+            guard try awaitReaders(environment, limit, takesBack: false), try takeListReserveValue(environment) else {
+                return
+            }
             if try hasEnoughOfListReserve(environment) { return hasListReserve() }
         }
     }
 
     /// Makes a commit, empty but for what asks backups and checks to end, and waits until nobody reads an older
-    /// snapshot. After that time the snapshots of those that have not ended, for example because they were stopped, are
-    /// taken back; at once when the commit lacks space. Returns false when somebody still reads one: another program,
-    /// or this process.
+    /// snapshot. If `takesBack`, the snapshots of those that have not ended then, as when they were stopped, are taken
+    /// back; at once when the commit lacks space. Returns false when somebody still reads one: another
+    /// program, or this process.
     func awaitReaders(
-        _ environment: StorageEnvironment, _ limit: Duration
+        _ environment: StorageEnvironment, _ limit: Duration, takesBack: Bool = true
     ) throws(StorageFailure) -> Bool {
         do throws(StorageFailure) {
             try askReaders(environment)
         } catch {
-            guard error.isLackOfSpace else { throw error }
-            guard try takesBackSnapshots(environment) else { throw error }
+            guard error.isLackOfSpace, takesBack else { throw error }
+            guard try takeBackSnapshots(environment) else { throw error }
             try askReaders(environment)
         }
         if try environment.waitForReaders(limit) { return true }
-        guard try takesBackSnapshots(environment) else { return false }
+        guard takesBack else { return false }
+        guard try takeBackSnapshots(environment) else { return false }
         return try environment.waitForReaders(.zero)
     }
 
@@ -148,7 +152,7 @@ extension CommitQueue {
     }
 
     /// Returns whether somebody had an old snapshot that could be taken back.
-    private func takesBackSnapshots(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
+    private func takeBackSnapshots(_ environment: StorageEnvironment) throws(StorageFailure) -> Bool {
         let processes = try environment.takeBackSnapshots()
         for process in processes {
             log(
@@ -157,6 +161,22 @@ extension CommitQueue {
                     + "end in time, and a removal needs the pages kept for it")
         }
         return !processes.isEmpty
+    }
+
+    /// Ends the readings of other processes that keep pages from a removal. Returns whether there were any that let go
+    /// of them, and none is left, so that the removal may find room.
+    func hasTakenBackSnapshots() throws(StorageFailure) -> Bool {
+        do throws(StorageFailure) {
+            return try writing { environment throws(StorageFailure) in
+                guard try environment.hasSnapshotsToTakeBack() else { return false }
+                guard try awaitReaders(environment, ListReserve.waitMax) else { return false }
+                try commitNothing(environment)
+                return true
+            }
+        } catch {
+            guard error.isLackOfSpace else { throw error }
+            return false
+        }
     }
 
     /// Commits what `body` changes in the reserve.

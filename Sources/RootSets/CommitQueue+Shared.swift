@@ -404,6 +404,10 @@ extension CommitQueue {
             guard error.isLackOfSpace else { throw error }
             let now = MonotonicClock.system.milliseconds
             guard sharing.withLock({ $0.takeReserve(at: now) }) else { throw error }
+            if try hasTakenBackSnapshots(), let results = try applyIfRoom(segment, isLastOwn: isLastOwn) {
+                sharing.withLock { $0.reserveDue = 0 }
+                return results
+            }
             let results = try withListReserve { pages throws(StorageFailure) in
                 sharing.withLock { $0.reserveDue = now + Limits.sharedReservePauseMilliseconds }
                 return try writing { environment throws(StorageFailure) in
@@ -413,6 +417,20 @@ extension CommitQueue {
             guard let results else { throw error }
             sharing.withLock { $0.reserveDue = 0 }
             return results
+        }
+    }
+
+    /// Returns `nil` when there is no room.
+    private func applyIfRoom(
+        _ segment: ArraySlice<[UInt8]>, isLastOwn: Bool
+    ) throws(StorageFailure) -> [Result<MutationReceipt, ServiceError>]? {
+        do throws(StorageFailure) {
+            return try writing { environment throws(StorageFailure) in
+                try apply(segment, isLastOwn: isLastOwn, in: environment)
+            }
+        } catch {
+            guard error.isLackOfSpace else { throw error }
+            return nil
         }
     }
 

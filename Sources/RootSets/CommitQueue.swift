@@ -514,9 +514,12 @@ final class CommitQueue: Sendable {
             guard try lackOfSpace(for: pending) != nil else { return }
             // When this fails, so does the next attempt.
             try? writing { environment throws(StorageFailure) in try commitNothing(environment) }
-            guard let lack = try lackOfSpace(for: pending) else { return }
+            guard var lack = try lackOfSpace(for: pending) else { return }
             guard try !needsSpace(change) else { throw lack }
-            if try hasEndedReadings(), try lackOfSpace(for: pending) == nil { return }
+            if try hasTakenBackSnapshots() {
+                guard let rest = try lackOfSpace(for: pending) else { return }
+                lack = rest
+            }
             if try needsListReserve(change, after: lack),
                 try commitWithListReserve(pending, after: lack, isLogged: true) == nil
             {
@@ -525,22 +528,6 @@ final class CommitQueue: Sendable {
             try commitInPlaceOfLog(pending)
         } catch {
             answer(pending, .failure(refusal(error)))
-        }
-    }
-
-    /// Ends the readings that keep pages from a removal. Returns whether there were any and none is left.
-    private func hasEndedReadings() throws(StorageFailure) -> Bool {
-        do throws(StorageFailure) {
-            return try writing { environment throws(StorageFailure) in
-                guard try !environment.waitForReaders(.zero), try awaitReaders(environment, ListReserve.waitMax) else {
-                    return false
-                }
-                try commitNothing(environment)
-                return true
-            }
-        } catch {
-            guard error.isLackOfSpace else { throw error }
-            return false
         }
     }
 

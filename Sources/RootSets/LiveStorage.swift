@@ -18,7 +18,7 @@ final class LiveStorage {
     /// Must not be called in a process that has the directory open.
     ///
     /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it can't be
-    /// opened.
+    /// opened, and `busy` when the service has taken the snapshot back meanwhile.
     init(_ directory: String) throws(ServiceError) {
         try DataFile.checkExistence(in: directory)
         try StorageRestore.checkFinished(directory)
@@ -32,9 +32,13 @@ final class LiveStorage {
         }
         environment = try StorageEnvironment(reading: directory)
         do throws(StorageFailure) {
-            transaction = try ReadTransaction(environment)
-            page = try environment.renew(transaction)
+            let environment = environment
+            (transaction, page) = try environment.whileClaimed { () throws(StorageFailure) in
+                let transaction = try ReadTransaction(environment)
+                return (transaction, try environment.renew(transaction))
+            }
             number = transaction.number
+            environment.endOpening()
         } catch {
             throw error.asServiceError
         }
@@ -61,7 +65,7 @@ final class LiveStorage {
 
     /// What is wrong with the pages of the snapshot, or which commit is missing; `nil` when nothing is.
     ///
-    /// Throws `refused` when reading on would cost the service too much.
+    /// Throws `givenUp` when reading on would cost the service too much.
     func fault(_ cost: SnapshotCost) throws(StorageFailure) -> String? {
         if let missing {
             return "transaction \(missing) was committed and acknowledged, and the data file ends with \(number)"

@@ -1,4 +1,5 @@
 import Core
+import Foundation
 
 /// Walks all pages of a data file of LMDB, and finds what would make LMDB fail an assertion, read a wild address or
 /// loop for ever: LMDB 0.9 checks nothing of it. What records mean is not looked at.
@@ -138,8 +139,17 @@ struct PageCheck {
 
     // MARK: Bytes
 
+    /// 0 behind the end of the file: pages that a service has used again, while this process was stopped, may say
+    /// something else when they are read twice.
     private func load<T: FixedWidthInteger>(_ offset: Int, as: T.Type) -> T {
-        T(littleEndian: file.loadUnaligned(fromByteOffset: offset, as: T.self))
+        guard offset <= file.count - MemoryLayout<T>.size else { return 0 }
+        return T(littleEndian: file.loadUnaligned(fromByteOffset: offset, as: T.self))
+    }
+
+    /// The bytes from `start` on, fewer at the end of the file.
+    private func bytes(_ start: Int, _ count: Int) -> UnsafeRawBufferPointer {
+        let start = min(start, file.count)
+        return UnsafeRawBufferPointer(rebasing: file[start..<start + min(count, file.count - start)])
     }
 
     private func start(of page: UInt64) -> Int { Int(page) * pageBytes }
@@ -158,11 +168,10 @@ struct PageCheck {
 
     private func isBefore(_ one: Key, _ other: Key, integers: Bool) -> Bool {
         if integers { return load(one.start, as: UInt64.self) < load(other.start, as: UInt64.self) }
-        let common = min(one.count, other.count)
-        for index in 0..<common where file[one.start + index] != file[other.start + index] {
-            return file[one.start + index] < file[other.start + index]
-        }
-        return one.count < other.count
+        let (first, second) = (bytes(one.start, one.count), bytes(other.start, other.count))
+        guard let one = first.baseAddress, let other = second.baseAddress else { return false }
+        let order = memcmp(one, other, min(first.count, second.count))
+        return order == 0 ? first.count < second.count : order < 0
     }
 
     // MARK: Trees
@@ -319,13 +328,14 @@ struct PageCheck {
             guard flags == Flag.tree, count == MetaPage.Tree.byteCount else {
                 return report(page, "the place of a tree is damaged")
             }
-            let tree = MetaPage.Tree(UnsafeRawBufferPointer(rebasing: file[value..<value + count]))
+            let record = bytes(value, count)
+            guard record.count == count else { return report(page, "the place of a tree is outside of the file") }
+            let tree = MetaPage.Tree(record)
             guard tree.flags == 0 || tree.flags == MetaPage.integerKeys else {
                 return report(page, "the flags of a tree are not ours")
             }
             let name = key(at: node)
-            let bytes = UnsafeRawBufferPointer(rebasing: file[name.start..<name.start + name.count])
-            return begin(tree, named: String(decoding: bytes, as: UTF8.self))
+            return begin(tree, named: String(decoding: bytes(name.start, name.count), as: UTF8.self))
         }
         guard flags == 0 || flags == Flag.bigValue else { return report(page, "a node has unknown flags") }
         if flags == Flag.bigValue {
@@ -350,9 +360,8 @@ struct PageCheck {
     /// The totals tell by which transaction they were written. Damaged ones tell nothing here.
     private mutating func readTotals(_ node: Int, _ value: Int, _ bytes: Int) {
         let place = key(at: node)
-        let name = UnsafeRawBufferPointer(rebasing: file[place.start..<place.start + place.count])
-        guard name.elementsEqual(Totals.key),
-            let sealed = SealedValue(UnsafeRawBufferPointer(rebasing: file[value..<value + bytes])),
+        let name = self.bytes(place.start, place.count)
+        guard name.elementsEqual(Totals.key), let sealed = SealedValue(self.bytes(value, bytes)),
             sealed.isGenuine(seed: Database.seed(of: name, in: .meta)),
             let totals = try? Totals(reading: sealed.contents)
         else { return }

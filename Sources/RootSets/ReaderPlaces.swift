@@ -18,33 +18,30 @@ final class ReaderPlaces: @unchecked Sendable {
     private static let idle = UInt64.max
 
     private let table: UnsafeMutableRawPointer
-    private let bytes: Int
 
-    /// Maps the table of a directory. Must be called before LMDB opens the directory, as `ReaderTable.prepare`. `nil`
-    /// when there is no table, or none of LMDB 0.9 on a 64-bit system.
+    /// Maps the table of a directory, which is made when it is missing. Must be called before LMDB opens the directory,
+    /// as `ReaderTable.prepare`. `nil` when the table is not one of LMDB 0.9 on a 64-bit system, or can't be written.
     init?(in directory: String) {
-        let file = open(directory + "/" + ReaderTable.fileName, O_RDWR | O_CLOEXEC)
+        let file = open(directory + "/" + ReaderTable.fileName, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { return nil }
         defer { close(file) }
         let layout = ReaderTable.beginning
         guard let start = try? readBytes(of: file, at: 0, bytesMax: layout.count, "reading the reader table"),
-            start.isEmpty || start == layout || start.allSatisfy({ $0 == 0 }), let length = fileBytes(file)
-        else { return nil }
-        bytes = min(length, ReaderTable.bytes)
-        guard bytes >= ReaderTable.headerBytes,
-            let table = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), table != MAP_FAILED
+            start.isEmpty || start == layout || start.allSatisfy({ $0 == 0 }),
+            System.reserveSpace(file, bytes: ReaderTable.bytes) == 0,
+            let table = mmap(nil, ReaderTable.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), table != MAP_FAILED
         else { return nil }
         self.table = table
     }
 
-    deinit { munmap(table, bytes) }
+    deinit { munmap(table, ReaderTable.bytes) }
 
     /// Marks this process as one that lets go of its snapshots. It must read that one, and keep the place until it has
-    /// ended all its readings.
-    func mark(reading snapshot: Int) {
-        for place in places where place.isOwn && place.snapshot == UInt64(snapshot) {
-            place.thread.pointee.store(ReaderPlaces.mark, ordering: .sequentiallyConsistent)
-        }
+    /// ended all its readings. Returns false when the process has no such place in this table.
+    func mark(reading snapshot: Int) -> Bool {
+        let own = places.filter { $0.isOwn && $0.snapshot == UInt64(clamping: snapshot) }
+        for place in own { place.thread.pointee.store(ReaderPlaces.mark, ordering: .sequentiallyConsistent) }
+        return !own.isEmpty
     }
 
     /// Whether this process reads that snapshot and nobody has taken it back: what was read of it before is as it was
@@ -54,20 +51,30 @@ final class ReaderPlaces: @unchecked Sendable {
         return places.contains { $0.isOwn && $0.snapshot == UInt64(clamping: snapshot) }
     }
 
+    /// Whether another process that has marked itself reads a snapshot that is older than this one.
+    func canTakeBack(before snapshot: Int) -> Bool {
+        !places(toTakeBackBefore: snapshot).isEmpty
+    }
+
     /// Takes the snapshots that are older than this one back from all other processes that have marked themselves.
     /// Returns which ones had any.
     func takeBack(before snapshot: Int) -> [Int] {
-        let marked = Set(places.filter { !$0.isOwn && !$0.isFree && $0.isMarked }.map(\.process))
         var taken: [Int] = []
-        for place in places where marked.contains(place.process) {
-            let present = place.snapshot
+        for place in places(toTakeBackBefore: snapshot) {
+            let (present, process) = (place.snapshot, Int(place.process))
             guard present < UInt64(clamping: snapshot) else { continue }
             // A reader that has begun anew meanwhile has a newer number, so it keeps it.
             let (exchanged, _) = place.number.pointee.compareExchange(
                 expected: present, desired: ReaderPlaces.idle, ordering: .sequentiallyConsistent)
-            if exchanged, !taken.contains(Int(place.process)) { taken.append(Int(place.process)) }
+            if exchanged, !taken.contains(process) { taken.append(process) }
         }
         return taken
+    }
+
+    private func places(toTakeBackBefore snapshot: Int) -> [Place] {
+        let others = places.filter { !$0.isOwn && !$0.isFree }
+        let marked = Set(others.filter(\.isMarked).map(\.process))
+        return others.filter { marked.contains($0.process) && $0.snapshot < UInt64(clamping: snapshot) }
     }
 
     private struct Place {
@@ -91,9 +98,9 @@ final class ReaderPlaces: @unchecked Sendable {
     private var places: [Place] {
         let count = (table + ReaderTable.countOffset).assumingMemoryBound(to: Atomic<UInt32>.self).pointee
             .load(ordering: .sequentiallyConsistent)
-        // The header may be as long as a place more.
-        let end = min(bytes, ReaderTable.headerBytes + (min(Int(count), bytes) + 1) * ReaderTable.slotBytes)
-        return stride(from: ReaderTable.headerBytes, through: end - ReaderTable.slotBytes, by: ReaderTable.slotBytes)
-            .map { Place(start: table + $0) }
+        let countMax = (ReaderTable.bytes - ReaderTable.headerBytes) / ReaderTable.slotBytes
+        return (0..<min(Int(count), countMax)).map { index in
+            Place(start: table + ReaderTable.headerBytes + index * ReaderTable.slotBytes)
+        }
     }
 }

@@ -7,16 +7,22 @@ import Platform
 /// It must be used before LMDB opens the file: closing a descriptor of it ends all locks that the process has on it.
 enum ReaderTable {
     static let fileName = "lock.mdb"
-    /// 1,024 readers take 64 bytes each, behind a header of 128 bytes or more, as large as the system's mutexes are.
-    /// Nothing in a header is taken for a place: where the number of a process would be, it has other values.
+    /// 1,024 readers take 64 bytes each.
     static let slotBytes = 64
-    static let headerBytes = 128
     static let bytes = 68 << 10
+    #if canImport(Darwin)
+    /// The name of a semaphore takes the place of a mutex.
+    private static let mutexBytes = 32
+    #else
+    private static let mutexBytes = MemoryLayout<pthread_mutex_t>.size
+    #endif
+    /// Where in the header it is how many places were ever taken: behind the layout, a mutex, and the number of the
+    /// newest commit.
+    static let countOffset = 16 + mutexBytes
+    /// The header, and another mutex, have places of their own length.
+    static let headerBytes = (countOffset + 4 + 63) / 64 * 64 + (mutexBytes + 63) / 64 * 64
     /// What the file of LMDB 0.9 begins with on a 64-bit system.
     static let beginning: [UInt8] = [0xde, 0xc0, 0xef, 0xbe, 1, 0, 1, 0]
-    /// Where in the header it is how many places were ever taken: behind the layout, a mutex or its name, and the
-    /// number of the newest commit.
-    static let countOffset = 16 + MemoryLayout<pthread_mutex_t>.size
     /// Where in a slot, behind the number of the snapshot, the numbers of the process and of the thread are.
     static let processOffset = 8
     static let threadOffset = 16

@@ -244,7 +244,9 @@ package final class RootSets: Sendable {
     package static func sharedPlace(in directory: String) throws(ServiceError) -> SharedPlace? {
         let live = try LiveStorage(directory)
         do throws(StorageFailure) {
-            return try live.transaction.sharedPlace()
+            return try live.cost(of: .log).whileHeld { () throws(StorageFailure) in
+                try live.transaction.sharedPlace()
+            }
         } catch {
             throw error.asServiceError
         }

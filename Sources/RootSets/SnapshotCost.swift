@@ -74,7 +74,13 @@ final class SnapshotCost: Sendable {
                 state.awaitedDue = begin + SnapshotCost.pause
             }
             guard begin >= state.due, state.level != .tooMuch else { return state.level }
-            state.level = try judge()
+            do throws(StorageFailure) {
+                state.level = try judge()
+            } catch {
+                // What can't be read any more is no damage.
+                guard !isHeld() else { throw error }
+                (state.level, state.isAwaited) = (.tooMuch, true)
+            }
             let end = ContinuousClock.now
             state.due = end + max(SnapshotCost.pause, (end - begin) * 9)
             return state.level
@@ -85,17 +91,17 @@ final class SnapshotCost: Sendable {
     /// nobody from saying what is damaged, or from saving the log.
     var isTooMuch: Bool { (try? present()) == .tooMuch }
 
-    /// Returns what `body` has read. Throws `refused` instead, or in place of what `body` throws, when the service has
+    /// Returns what `body` has read. Throws `givenUp` instead, or in place of what `body` throws, when the service has
     /// taken the snapshot back meanwhile: what was read then means nothing.
     func whileHeld<R>(_ body: () throws(StorageFailure) -> R) throws(StorageFailure) -> R {
         try readWhileHeld(reading.name, isHeld, body)
     }
 
-    /// Throws `refused` when the reading is to be given up.
+    /// Throws `givenUp` when the reading is to be given up.
     func check() throws(StorageFailure) {
         guard isTooMuch else { return }
         if state.withLock({ $0.isAwaited }) { throw .awaited(reading.name) }
-        throw .refused(
+        throw .givenUp(
             "\(reading.name) was given up: the service changes so much meanwhile that the pages kept for it would "
                 + "leave it without room; \(reading.remedy)")
     }
@@ -118,7 +124,7 @@ func readWhileHeld<R>(
 extension StorageFailure {
     /// A reading has ended because a change needs the pages of its snapshot.
     static func awaited(_ reading: String) -> StorageFailure {
-        .refused(
+        .givenUp(
             "\(reading) was given up: the storage is full, and a change that must pass needs the pages kept for it; "
                 + "try it again")
     }

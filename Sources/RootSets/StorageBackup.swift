@@ -20,7 +20,7 @@ package enum StorageBackup {
     ///
     /// `time`: now, in milliseconds since 1970. `rate`: bytes a second; `nil`: as fast as it goes. `progress` gets the
     /// part that is done, from 0 to 1. Throws `storageFailed` when there is no storage or when the backup can't be
-    /// written, `storageDamaged` when the storage is damaged or when the backup would take its room.
+    /// written, `storageDamaged` when the storage is damaged, and `busy` when the backup would take its room.
     package static func write(
         _ directory: String, to descriptor: CInt, time: UInt64, rate: Int?, progress: @escaping (Double) -> Void
     ) throws(ServiceError) -> Summary {

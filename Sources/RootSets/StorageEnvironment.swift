@@ -29,8 +29,9 @@ final class StorageEnvironment: @unchecked Sendable {
     private let heldPages = Lock(HeldPages())
     /// `nil` when there is no table of readers, or one of another layout.
     private let places: ReaderPlaces?
-    /// Keeps the mark of a process that reads beside a service (`ReaderPlaces`).
-    private var claim: OpaquePointer?
+    /// The first read of a process that reads beside a service. It has the mark (`ReaderPlaces`), and is kept while the
+    /// storage is opened: as long as its snapshot was not taken back, no later one was either.
+    private var claim: Claim?
     /// The most bytes of the data file as configured.
     private let bytesMax: Int
     private let path: String
@@ -41,6 +42,8 @@ final class StorageEnvironment: @unchecked Sendable {
     private let newest: NewestCommit
     /// Signalled when the environment was closed.
     let closing: DispatchSemaphore
+
+    private typealias Claim = (reader: OpaquePointer, snapshot: Int)
 
     var packed: Database { databases.packed }
     var large: Database { databases.large }
@@ -166,11 +169,10 @@ final class StorageEnvironment: @unchecked Sendable {
         closing = DispatchSemaphore(value: 0)
         storage_guard_install()
         var environment: OpaquePointer?
-        var claim: OpaquePointer?
+        var (claim, places): (Claim?, ReaderPlaces?)
         do throws(StorageFailure) {
             try ReaderTable.checkNumber(in: directory)
-            let (places, trust) = (ReaderPlaces(in: directory), trust)
-            self.places = places
+            places = ReaderPlaces(in: directory)
             try check(mdb_env_create(&environment), "making the storage environment")
             guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
             storage_guard_watch(environment)
@@ -180,39 +182,36 @@ final class StorageEnvironment: @unchecked Sendable {
                 try check(mdb_env_set_maxreaders(environment, 1024), "setting the number of readers")
                 let flags = UInt32(MDB_NOTLS | MDB_RDONLY)
                 try check(mdb_env_open(environment, directory, flags, 0o600), "opening \(directory)")
-                claim = try StorageEnvironment.claim(environment, places)
+                claim = try StorageEnvironment.claim(environment, &places)
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
                 var information = MDB_envinfo()
                 try check(mdb_env_info(environment, &information), "reading the storage's state")
                 // LMDB's own number never becomes smaller.
                 let limit = try DirectoryLock.bytesMax(in: directory) ?? fileBytes(dataDescriptor) ?? 0
                 bytesMax = min(limit, information.me_mapsize)
-                let reader = try StorageEnvironment.beginRead(environment, dataDescriptor, pageBytes, places)
+                let reader = try StorageEnvironment.beginRead(environment, dataDescriptor, pageBytes)
                 do throws(StorageFailure) {
-                    (databases, nameHash) = try readWhileHeld(
-                        "the reading", { places?.holds(Int(mdb_txn_id(reader))) ?? true }
-                    ) { () throws(StorageFailure) in
-                        let databases = try Databases(reading: reader, trust)
-                        return (databases, try StorageFormat.nameHash(databases, reading: reader))
-                    }
+                    databases = try Databases(reading: reader, trust)
+                    nameHash = try StorageFormat.nameHash(databases, reading: reader)
                 } catch {
                     if !guarded.hasFault { mdb_txn_abort(reader) }
                     throw error
                 }
                 try check(mdb_txn_commit(reader), "ending a read")
             } catch {
+                let isLost = claim.map { places?.holds($0.snapshot) == false } ?? false
                 if !guarded.hasFault {
-                    claim.map { mdb_txn_abort($0) }
+                    claim.map { mdb_txn_abort($0.reader) }
                     mdb_env_close(environment)
                 }
-                throw error
+                throw isLost ? .awaited("the reading") : error
             }
-            (handle, self.claim) = (environment, claim)
+            (handle, self.claim, self.places) = (environment, claim, places)
         } catch {
             throw error.asServiceError
         }
         do throws(StorageFailure) {
-            map = try coveredMap()
+            map = try whileClaimed { () throws(StorageFailure) in try coveredMap() }
         } catch {
             throw error.asServiceError
         }
@@ -220,21 +219,32 @@ final class StorageEnvironment: @unchecked Sendable {
         trust.watchLength(of: dataDescriptor)
     }
 
-    /// Takes a place that says that this process lets go of its snapshots, and reads nothing.
+    /// Begins a read whose place says that this process lets go of its snapshots. `places` becomes `nil` when that
+    /// place is not in the table.
     private static func claim(
-        _ environment: OpaquePointer, _ places: ReaderPlaces?
-    ) throws(StorageFailure) -> OpaquePointer? {
+        _ environment: OpaquePointer, _ places: inout ReaderPlaces?
+    ) throws(StorageFailure) -> Claim {
         var reader: OpaquePointer?
         try check(mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &reader), "beginning a read")
-        guard let reader else { return nil }
-        places?.mark(reading: Int(mdb_txn_id(reader)))
-        mdb_txn_reset(reader)
-        return reader
+        guard let reader else { throw StorageFailure(ENOMEM, "beginning a read") }
+        let snapshot = Int(mdb_txn_id(reader))
+        if places?.mark(reading: snapshot) == false { places = nil }
+        return (reader, snapshot)
+    }
+
+    /// Returns what `body` reads while the storage is opened. Throws `givenUp` when a snapshot was taken back.
+    func whileClaimed<R>(_ body: () throws(StorageFailure) -> R) throws(StorageFailure) -> R {
+        try readWhileHeld("the reading", { claim.map { holds(snapshot: $0.snapshot) } ?? true }, body)
+    }
+
+    /// The storage is open. The process keeps its mark, and no snapshot but those of the readings to come.
+    func endOpening() {
+        if let claim { mdb_txn_reset(claim.reader) }
     }
 
     /// Begins a read of a commit whose pages lead to the format and the hash key as they should.
     private static func beginRead(
-        _ environment: OpaquePointer, _ file: CInt, _ pageBytes: Int, _ places: ReaderPlaces?
+        _ environment: OpaquePointer, _ file: CInt, _ pageBytes: Int
     ) throws(StorageFailure) -> OpaquePointer {
         // The service may write the meta page anew before it is read here, two commits later.
         for _ in 0..<1000 {
@@ -243,29 +253,27 @@ final class StorageEnvironment: @unchecked Sendable {
             guard let reader else { throw StorageFailure(ENOMEM, "beginning a read") }
             let number = Int(mdb_txn_id(reader))
             do throws(StorageFailure) {
-                let isThere = try readWhileHeld("the reading", { places?.holds(number) ?? true }) {
-                    () throws(StorageFailure) in
-                    guard let page = try metaPage(number & 1, of: file, pageBytes),
-                        page.transaction == UInt64(clamping: number)
-                    else { return false }
-                    let check = try StructureCheck(
-                        of: file, fileBytes: fileBytes(file) ?? 0, page,
-                        deferring: DatabaseName.allCases.filter { $0 != .meta })
-                    if let finding = check.finding { throw .damaged("\(finding): restore a backup") }
-                    return true
+                guard let page = try metaPage(number & 1, of: file, pageBytes),
+                    page.transaction == UInt64(clamping: number)
+                else {
+                    mdb_txn_abort(reader)
+                    continue
                 }
-                if isThere { return reader }
+                let check = try StructureCheck(
+                    of: file, fileBytes: fileBytes(file) ?? 0, page,
+                    deferring: DatabaseName.allCases.filter { $0 != .meta })
+                if let finding = check.finding { throw .damaged("\(finding): restore a backup") }
+                return reader
             } catch {
                 mdb_txn_abort(reader)
                 throw error
             }
-            mdb_txn_abort(reader)
         }
         throw .damaged("the meta page of the newest commit can't be read")
     }
 
     deinit {
-        claim.map { mdb_txn_abort($0) }
+        claim.map { mdb_txn_abort($0.reader) }
         mdb_env_close(handle)
         // Another map may get its addresses.
         map = nil
@@ -707,9 +715,24 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Takes all snapshots that are older than the last commit back from other processes that let go of them. Returns
     /// which processes have lost one.
     func takeBackSnapshots() throws(StorageFailure) -> [Int] {
+        guard let last = try snapshotsToTakeBack() else { return [] }
+        return places?.takeBack(before: last) ?? []
+    }
+
+    /// Whether there are such ones.
+    func hasSnapshotsToTakeBack() throws(StorageFailure) -> Bool { try snapshotsToTakeBack() != nil }
+
+    /// Before which commit there are snapshots that can be taken back; `nil`: there are none.
+    private func snapshotsToTakeBack() throws(StorageFailure) -> Int? {
+        // Another program may have got the number of a process that has ended.
+        forgetStaleReaders()
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
-        return places?.takeBack(before: information.me_last_txnid) ?? []
+        // LMDB reads the table first: it can't be read if its file was cut.
+        guard let oldest = try oldestReaders().elsewhere, oldest.snapshot < information.me_last_txnid,
+            places?.canTakeBack(before: information.me_last_txnid) == true
+        else { return nil }
+        return information.me_last_txnid
     }
 
     /// Whether nobody has taken this snapshot back, which this process reads.

@@ -36,6 +36,7 @@ struct StorageFailure: Error {
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC, MDB_VERSION_MISMATCH, MDB_INVALID, MDB_INCOMPATIBLE,
             MDB_BAD_VALSIZE, MDB_BAD_TXN, MDB_BAD_DBI, MDB_MAP_RESIZED, STORAGE_FAULT:
             return ServiceError(.storageDamaged, detail: UInt32(bitPattern: code), text)
+        case ECANCELED: return ServiceError(.busy, text)
         default:
             return ServiceError(.storageFailed, detail: UInt32(bitPattern: code), text)
         }
@@ -94,6 +95,11 @@ struct StorageFailure: Error {
     /// Why a backup can't be made or restored: a whole sentence.
     static func refused(_ sentence: String) -> StorageFailure {
         StorageFailure(STORAGE_FAULT, sentence)
+    }
+
+    /// Why a reading has ended before its end, beside a service that needs what it costs: a whole sentence.
+    static func givenUp(_ sentence: String) -> StorageFailure {
+        StorageFailure(ECANCELED, sentence, isWhole: true)
     }
 
     /// A failure for a record whose contents are inconsistent.

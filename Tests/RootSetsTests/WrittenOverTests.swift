@@ -243,7 +243,7 @@ struct WrittenOverTests {
         var table = try storage.bytes("lock.mdb")
         try #require(table.starts(with: [0xde, 0xc0, 0xef, 0xbe]))
         func put(_ process: pid_t, _ slot: Int) {
-            let place = 128 + 64 * slot
+            let place = ReaderTable.headerBytes + 64 * slot
             table.replaceSubrange(place..<place + 8, with: [7, 0, 0, 0, 0, 0, 0, 0])
             withUnsafeBytes(of: process) { table.replaceSubrange(place + 8..<place + 12, with: $0) }
         }
@@ -252,7 +252,7 @@ struct WrittenOverTests {
         try ReaderTable.prepare(in: storage.folder)
         let after = try storage.bytes("lock.mdb")
         for slot in 0..<1024 {
-            let place = 128 + 64 * slot + 8
+            let place = ReaderTable.headerBytes + 64 * slot + 8
             let expected = slot % 2 == 0 ? [0, 0, 0, 0] : Array(table[place..<place + 4])
             #expect(Array(after[place..<place + 4]) == expected, "place \(slot)")
         }
