@@ -75,8 +75,8 @@ struct SnapshotDownload {
                     piece = try await client.readSnapshot(
                         SnapshotRequest(token: token, identifier: identifier, offset: offset))
                 } catch {
-                    // The snapshot is no longer there.
-                    if error.code == .busy, attempt < Limits.snapshotAttemptsMax { continue attempts }
+                    // The snapshot is no longer there. The one that was not made would not be made at once, either.
+                    if error.code == .busy, identifier != 0, attempt < Limits.snapshotAttemptsMax { continue attempts }
                     throw error
                 }
                 let isSame = identifier == 0 || piece.identifier == identifier && piece.size == size

@@ -143,7 +143,7 @@ extension CommitQueue {
         if try environment.waitForReaders(limit) { return true }
         guard takesBack else { return false }
         guard try takeBackSnapshots(environment) else { return false }
-        return try environment.waitForReaders(.zero)
+        return try environment.waitForReaders(limit)
     }
 
     private func askReaders(_ environment: StorageEnvironment) throws(StorageFailure) {
@@ -157,20 +157,22 @@ extension CommitQueue {
         for process in processes {
             log(
                 .warning,
-                "a backup or a check, process \(process), has lost what it reads, and has to begin anew: it did not "
-                    + "end in time, and a removal needs the pages kept for it")
+                "a backup, a check or a reading of the log, process \(process), has lost what it reads, and has to "
+                    + "begin anew: a change that must pass needs the pages kept for it")
         }
         return !processes.isEmpty
     }
 
-    /// Ends the readings of other processes that keep pages from a removal. Returns whether there were any that let go
-    /// of them, and none is left, so that the removal may find room.
+    /// Ends the readings of other processes that keep pages from a change that must pass. Returns whether there were
+    /// any that let go of them, so that the change may find room.
     func hasTakenBackSnapshots() throws(StorageFailure) -> Bool {
+        noteWork()
         do throws(StorageFailure) {
             return try writing { environment throws(StorageFailure) in
                 guard try environment.hasSnapshotsToTakeBack() else { return false }
-                guard try awaitReaders(environment, ListReserve.waitMax) else { return false }
-                try commitNothing(environment)
+                // When somebody still reads, or this fails, pages may be free all the same.
+                _ = try awaitReaders(environment, ListReserve.waitMax)
+                try? commitNothing(environment)
                 return true
             }
         } catch {

@@ -516,7 +516,7 @@ final class CommitQueue: Sendable {
             try? writing { environment throws(StorageFailure) in try commitNothing(environment) }
             guard var lack = try lackOfSpace(for: pending) else { return }
             guard try !needsSpace(change) else { throw lack }
-            if try hasTakenBackSnapshots() {
+            if lack.code != MDB_TXN_FULL, try hasTakenBackSnapshots() {
                 guard let rest = try lackOfSpace(for: pending) else { return }
                 lack = rest
             }

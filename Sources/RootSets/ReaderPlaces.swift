@@ -28,7 +28,8 @@ final class ReaderPlaces: @unchecked Sendable {
         let layout = ReaderTable.beginning
         guard let start = try? readBytes(of: file, at: 0, bytesMax: layout.count, "reading the reader table"),
             start.isEmpty || start == layout || start.allSatisfy({ $0 == 0 }),
-            System.reserveSpace(file, bytes: ReaderTable.bytes) == 0,
+            let length = fileBytes(file),
+            length >= ReaderTable.bytes || System.reserveSpace(file, bytes: ReaderTable.bytes) == 0,
             let table = mmap(nil, ReaderTable.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), table != MAP_FAILED
         else { return nil }
         self.table = table
@@ -51,16 +52,18 @@ final class ReaderPlaces: @unchecked Sendable {
         return places.contains { $0.isOwn && $0.snapshot == UInt64(clamping: snapshot) }
     }
 
-    /// Whether another process that has marked itself reads a snapshot that is older than this one.
-    func canTakeBack(before snapshot: Int) -> Bool {
-        !places(toTakeBackBefore: snapshot).isEmpty
+    /// Whether a process has marked itself.
+    func letsGo(_ process: Int) -> Bool {
+        places.contains { Int($0.process) == process && $0.isMarked }
     }
 
     /// Takes the snapshots that are older than this one back from all other processes that have marked themselves.
     /// Returns which ones had any.
     func takeBack(before snapshot: Int) -> [Int] {
         var taken: [Int] = []
-        for place in places(toTakeBackBefore: snapshot) {
+        let others = places.filter { !$0.isOwn && !$0.isFree }
+        let marked = Set(others.filter(\.isMarked).map(\.process))
+        for place in others where marked.contains(place.process) {
             let (present, process) = (place.snapshot, Int(place.process))
             guard present < UInt64(clamping: snapshot) else { continue }
             // A reader that has begun anew meanwhile has a newer number, so it keeps it.
@@ -69,12 +72,6 @@ final class ReaderPlaces: @unchecked Sendable {
             if exchanged, !taken.contains(process) { taken.append(process) }
         }
         return taken
-    }
-
-    private func places(toTakeBackBefore snapshot: Int) -> [Place] {
-        let others = places.filter { !$0.isOwn && !$0.isFree }
-        let marked = Set(others.filter(\.isMarked).map(\.process))
-        return others.filter { marked.contains($0.process) && $0.snapshot < UInt64(clamping: snapshot) }
     }
 
     private struct Place {

@@ -728,9 +728,10 @@ final class StorageEnvironment: @unchecked Sendable {
         forgetStaleReaders()
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
-        // LMDB reads the table first: it can't be read if its file was cut.
+        // LMDB reads the table first: it can't be read if its file was cut. While another program reads an older
+        // snapshot, the end of a newer reading makes no room.
         guard let oldest = try oldestReaders().elsewhere, oldest.snapshot < information.me_last_txnid,
-            places?.canTakeBack(before: information.me_last_txnid) == true
+            places?.letsGo(oldest.process) == true
         else { return nil }
         return information.me_last_txnid
     }

@@ -36,7 +36,7 @@ struct StorageFailure: Error {
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC, MDB_VERSION_MISMATCH, MDB_INVALID, MDB_INCOMPATIBLE,
             MDB_BAD_VALSIZE, MDB_BAD_TXN, MDB_BAD_DBI, MDB_MAP_RESIZED, STORAGE_FAULT:
             return ServiceError(.storageDamaged, detail: UInt32(bitPattern: code), text)
-        case ECANCELED: return ServiceError(.busy, text)
+        case ECANCELED where isWhole: return ServiceError(.busy, text)
         default:
             return ServiceError(.storageFailed, detail: UInt32(bitPattern: code), text)
         }

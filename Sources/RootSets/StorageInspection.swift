@@ -8,7 +8,8 @@ package enum StorageInspection {
     /// that lacks free pages at its end. While another process has the directory open, its newest commit is checked,
     /// and nothing is changed. Must not be called in a process that has it open itself.
     ///
-    /// Throws `storageFailed` when there is no storage, or when it has format 1, which has no checksums.
+    /// Throws `storageFailed` when there is no storage, or when it has format 1, which has no checksums, and `busy`
+    /// when the check would take the service's room.
     package static func findings(in directory: String) throws(ServiceError) -> [StorageFinding] {
         try StorageRestore.checkFinished(directory)
         let environment: StorageEnvironment

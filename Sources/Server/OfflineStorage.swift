@@ -42,7 +42,8 @@ package enum OfflineStorage {
 
     /// Checks everything that is stored. While a service has the directory, its newest commit is checked.
     ///
-    /// Throws `storageFailed` when there is no storage or when it has a format without checksums.
+    /// Throws `storageFailed` when there is no storage or when it has a format without checksums, and `busy` when the
+    /// check would take the service's room.
     package static func findings(in directory: String) throws(ServiceError) -> [Finding] {
         try StorageInspection.findings(in: directory).map { finding in
             Finding(kind: finding.kind.rawValue, what: finding.what, meaning: finding.meaning)
@@ -61,7 +62,7 @@ package enum OfflineStorage {
     ///
     /// `rate`: bytes a second; `nil`: as fast as it goes. `progress` gets the part that is done, from 0 to 1. Throws
     /// `storageFailed` when there is no storage or when the backup can't be written, `storageDamaged` when the storage
-    /// is damaged or when the backup would take the service's room.
+    /// is damaged, and `busy` when the backup would take the service's room.
     package static func backUp(
         _ directory: String, to descriptor: CInt, rate: Int?, progress: @escaping (Double) -> Void = { _ in }
     ) throws(ServiceError) -> Backup {
