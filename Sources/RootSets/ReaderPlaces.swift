@@ -21,13 +21,15 @@ final class ReaderPlaces: @unchecked Sendable {
 
     /// Maps the table of a directory, which is made when it is missing. Must be called before LMDB opens the directory,
     /// as `ReaderTable.prepare`. `nil` when the table is not one of LMDB 0.9 on a 64-bit system, or can't be written.
-    init?(in directory: String) {
+    ///
+    /// Throws when it can't be read.
+    init?(in directory: String) throws(StorageFailure) {
         let file = open(directory + "/" + ReaderTable.fileName, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { return nil }
         defer { close(file) }
         let layout = ReaderTable.beginning
-        guard let start = try? readBytes(of: file, at: 0, bytesMax: layout.count, "reading the reader table"),
-            start.isEmpty || start == layout || start.allSatisfy({ $0 == 0 }),
+        let start = try readBytes(of: file, at: 0, bytesMax: layout.count, "reading the reader table")
+        guard start.isEmpty || start == layout || start.allSatisfy({ $0 == 0 }),
             let length = fileBytes(file),
             length >= ReaderTable.bytes || System.reserveSpace(file, bytes: ReaderTable.bytes) == 0,
             let table = mmap(nil, ReaderTable.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), table != MAP_FAILED

@@ -93,9 +93,9 @@ final class StorageEnvironment: @unchecked Sendable {
         } catch {
             throw error.asServiceError
         }
-        places = ReaderPlaces(in: directory)
         var environment: OpaquePointer?
         do throws(StorageFailure) {
+            places = try ReaderPlaces(in: directory)
             try check(mdb_env_create(&environment), "making the storage environment")
             guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
             storage_guard_watch(environment)
@@ -172,7 +172,7 @@ final class StorageEnvironment: @unchecked Sendable {
         var (claim, places): (Claim?, ReaderPlaces?)
         do throws(StorageFailure) {
             try ReaderTable.checkNumber(in: directory)
-            places = ReaderPlaces(in: directory)
+            places = try ReaderPlaces(in: directory)
             try check(mdb_env_create(&environment), "making the storage environment")
             guard let environment else { throw StorageFailure(ENOMEM, "making the storage environment") }
             storage_guard_watch(environment)

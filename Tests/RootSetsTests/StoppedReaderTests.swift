@@ -191,7 +191,7 @@ struct StoppedReaderTests {
             table.replaceSubrange(start + 16..<start + 24, with: place.2 ? mark : [1, 2, 3, 4, 5, 6, 7, 8])
         }
         try Data(table).write(to: file)
-        let places = try #require(ReaderPlaces(in: scratch.path))
+        let places = try #require(try ReaderPlaces(in: scratch.path))
         for (snapshot, isHeld) in [(7, true), (8, true), (9, false), (3, false), (-1, false)] {
             #expect(places.holds(snapshot) == isHeld, "\(snapshot)")
         }
@@ -220,7 +220,7 @@ struct StoppedReaderTests {
         let file = URL(fileURLWithPath: scratch.path + "/lock.mdb")
         let bytes = contents == "short" ? [1, 2, 3] : [UInt8](repeating: 7, count: 8192)
         try Data(bytes).write(to: file)
-        #expect(ReaderPlaces(in: scratch.path) == nil)
+        #expect(try ReaderPlaces(in: scratch.path) == nil)
         #expect(try Data(contentsOf: file) == Data(bytes))
     }
 
