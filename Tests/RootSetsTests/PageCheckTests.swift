@@ -47,6 +47,30 @@ struct PageCheckTests {
         #expect(findings(bytes, meta).map(\.description) == [], "seed \(runSeed)")
     }
 
+    @Test("Pages that change while they are checked lead the check nowhere outside of the file")
+    func changing() throws {
+        let whole = try dataFile()
+        let meta = try newest(whole)
+        let branches = (2...Int(meta.lastPage)).filter { whole[$0 * Self.page + 10] == 1 }
+        var random = SeededGenerator(seed: runSeed)
+        var found = 0
+        for _ in 0..<trials("ROOTGATE_TEST_CHANGING_PAGES", usually: 300) {
+            var bytes = whole
+            bytes.withUnsafeMutableBytes { bytes in
+                // It is asked when the nodes of a branch were judged, and they are read again for the children.
+                let check = PageCheck(UnsafeRawBufferPointer(bytes), meta) {
+                    for page in branches where random.next() % 2 == 0 {
+                        let place = page * Self.page + 16 + Int(random.next() % 64)
+                        bytes[place] = UInt8(truncatingIfNeeded: random.next())
+                    }
+                    return false
+                }
+                found += check.findings.isEmpty ? 0 : 1
+            }
+        }
+        #expect(found > 0, "seed \(runSeed)")
+    }
+
     @Test("Each bit of the header of a page that is used counts, and so does each bit of its first node's place")
     func headers() throws {
         let whole = try dataFile()

@@ -7,54 +7,34 @@ import Testing
 
 @Suite("Readers that were stopped", .serialized)
 struct StoppedReaderTests {
-    /// A small storage with a large reserve, half of which is used, and another process that reads it.
-    private final class ReadStorage {
-        let scratch = ScratchDirectory()
-        let name: CollaborationIdentifier
-        let sets: RootSets
-        let logged = Shared<[String]>([])
-        let kept: [[Digest]]
-        private(set) var random = SeededGenerator(seed: runSeed)
-        let reader = Process()
+    /// Another process that reads a storage.
+    private final class Reader {
+        let process = Process()
         let (input, output) = (Pipe(), Pipe())
 
-        init() throws {
-            name = try #require(CollaborationIdentifier("deck"))
-            let logged = logged
-            sets = try RootSets(
-                RootSets.Configuration(
-                    directory: scratch.path + "/data", sizeLimitBytes: 8 << 20, reserveBytes: 4 << 20,
-                    logRetentionBytes: 1 << 20),
-                log: Log { line in logged.with { $0.append("\(line)") } })
-            try sets.apply(Mutation(.createCollaboration(name, .challenge)))
-            var random = random
-            kept = (0..<8).map { _ in (0..<2000).map { _ in random.digest() } }
-            self.random = random
-            for roots in kept { try sets.apply(Mutation(.addRoots(name, roots))) }
-            (reader.standardInput, reader.standardOutput) = (input, output)
+        init(_ path: String, _ arguments: [String], says first: String) throws {
+            process.executableURL = URL(fileURLWithPath: path)
+            process.arguments = arguments
+            (process.standardInput, process.standardOutput) = (input, output)
+            try process.run()
+            #expect(try output.fileHandleForReading.read(upToCount: first.utf8.count) == Data(first.utf8))
         }
 
         deinit {
-            if reader.isRunning { kill(reader.processIdentifier, SIGKILL) }
-            sets.close()
+            if process.isRunning { kill(process.processIdentifier, SIGKILL) }
         }
 
-        var directory: String { scratch.path + "/data" }
+        var number: Int32 { process.processIdentifier }
 
-        func digest() -> Digest { random.digest() }
-
-        /// Begins a backup to a pipe that nobody reads any more, and stops it.
-        func stopBackup() throws {
-            reader.executableURL = URL(fileURLWithPath: ProbeRun.path)
-            reader.arguments = ["backup", directory]
-            try reader.run()
-            #expect(try output.fileHandleForReading.read(upToCount: 16) == Data("rootgate backup\n".utf8))
-            kill(reader.processIdentifier, SIGSTOP)
+        /// A backup to a pipe that nobody reads any more, stopped.
+        static func stoppedBackup(of directory: String) throws -> Reader {
+            let reader = try Reader(ProbeRun.path, ["backup", directory], says: "rootgate backup\n")
+            kill(reader.number, SIGSTOP)
+            return reader
         }
 
-        /// Begins a read by another program that does nothing more.
-        func beginForeignReader() throws {
-            reader.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        /// Another program, which reads until its input ends.
+        static func foreign(of directory: String) throws -> Reader {
             let program = """
                 import ctypes, ctypes.util, sys
                 lmdb = ctypes.CDLL(ctypes.util.find_library("lmdb"))
@@ -68,10 +48,51 @@ struct StoppedReaderTests {
                 sys.stdin.read()
                 lmdb.mdb_txn_abort(transaction)
                 """
-            reader.arguments = ["python3", "-c", program, directory]
-            try reader.run()
-            #expect(try output.fileHandleForReading.read(upToCount: 6) == Data("reads\n".utf8))
+            return try Reader("/usr/bin/env", ["python3", "-c", program, directory], says: "reads\n")
         }
+
+        /// What it writes until it ends.
+        func rest() throws -> Data {
+            let rest = try output.fileHandleForReading.readToEnd() ?? Data()
+            process.waitUntilExit()
+            return rest
+        }
+    }
+
+    /// A small storage with a large reserve, half of which is used.
+    private final class ReadStorage {
+        let scratch = ScratchDirectory()
+        let name: CollaborationIdentifier
+        let sets: RootSets
+        let logged = Shared<[String]>([])
+        let kept: [[Digest]]
+        private var random = SeededGenerator(seed: runSeed)
+
+        /// `shared`: the log that it shares.
+        init(sharing shared: MemoryLog? = nil) throws {
+            name = try #require(CollaborationIdentifier("deck"))
+            let logged = logged
+            let sets = try RootSets(
+                RootSets.Configuration(
+                    directory: scratch.path + "/data", sizeLimitBytes: 8 << 20, reserveBytes: 4 << 20,
+                    logRetentionBytes: 1 << 20),
+                surroundings: shared?.found() ?? StorageSurroundings(), shared: shared,
+                log: Log { line in logged.with { $0.append("\(line)") } })
+            self.sets = sets
+            // A storage that shares a log takes no change before it has read that.
+            if shared != nil { #expect(becomesTrue { sets.sharing?.segment == 1 }) }
+            try sets.apply(Mutation(.createCollaboration(name, .challenge)))
+            var random = random
+            kept = (0..<8).map { _ in (0..<2000).map { _ in random.digest() } }
+            self.random = random
+            for roots in kept { try sets.apply(Mutation(.addRoots(name, roots))) }
+        }
+
+        deinit { sets.close() }
+
+        var directory: String { scratch.path + "/data" }
+
+        func digest() -> Digest { random.digest() }
 
         /// Adds until that is refused, at most 400 times. Returns why it was.
         func fill() -> ServiceError? {
@@ -93,30 +114,38 @@ struct StoppedReaderTests {
             return nil
         }
 
-        func names(_ error: ServiceError?) -> Bool {
+        /// Whether that is why a change was refused.
+        func isHeld(by reader: Reader, _ error: ServiceError?) -> Bool {
             error?.code == .storageFull
-                && error?.reason.contains("process \(reader.processIdentifier) reads an old state") == true
+                && error?.reason.contains("process \(reader.number) reads an old state") == true
+        }
+
+        /// Whether the service has taken the reader's snapshot back.
+        func hasTakenBack(from reader: Reader) -> Bool {
+            logged.value.contains { $0.contains("process \(reader.number), has lost what it reads") }
+        }
+
+        /// Removes root hashes that are not there, until the reader has lost its snapshot. Returns why one was refused.
+        func removeAbsent(untilTakenBackFrom reader: Reader) -> ServiceError? {
+            for _ in 0..<2000 where !hasTakenBack(from: reader) {
+                if let error = removeAbsent(1) { return error }
+            }
+            return nil
         }
     }
 
     @Test("A backup that was stopped loses its snapshot to removals that need its pages, and says so when it goes on")
     func stoppedBackup() throws {
         let storage = try ReadStorage()
-        try storage.stopBackup()
+        let reader = try Reader.stoppedBackup(of: storage.directory)
         let refusal = storage.fill()
-        #expect(storage.names(refusal), "\(refusal?.reason ?? "no addition was refused")")
-        #expect(!storage.logged.value.contains { $0.contains("has lost") }, "an addition has taken a snapshot back")
+        #expect(storage.isHeld(by: reader, refusal), "\(refusal?.reason ?? "no addition was refused")")
+        #expect(!storage.hasTakenBack(from: reader), "an addition has taken a snapshot back")
         for roots in storage.kept.prefix(4) {
             #expect(throws: Never.self) { try storage.sets.apply(Mutation(.removeRoots(storage.name, roots))) }
         }
-        func hasLost() -> Bool {
-            storage.logged.value.contains {
-                $0.contains("process \(storage.reader.processIdentifier), has lost what it reads")
-            }
-        }
-        var removal: ServiceError?
-        for _ in 0..<2000 where removal == nil && !hasLost() { removal = storage.removeAbsent(1) }
-        #expect(removal == nil && hasLost(), "\(removal?.reason ?? "")")
+        var removal = storage.removeAbsent(untilTakenBackFrom: reader)
+        #expect(removal == nil && storage.hasTakenBack(from: reader), "\(removal?.reason ?? "")")
         // The log did not have to give way.
         #expect(try storage.sets.statistics().firstSequence == 1)
         removal = storage.removeAbsent(1000)
@@ -125,23 +154,33 @@ struct StoppedReaderTests {
             #expect(throws: Never.self) { try storage.sets.apply(Mutation(.removeRoots(storage.name, roots))) }
         }
         #expect(throws: Never.self) { try storage.sets.apply(Mutation(.addRoots(storage.name, storage.kept[0]))) }
-        kill(storage.reader.processIdentifier, SIGCONT)
-        let rest = try storage.output.fileHandleForReading.readToEnd() ?? Data()
-        storage.reader.waitUntilExit()
-        #expect(rest.range(of: Data("must pass needs the pages".utf8)) != nil, "the backup went on")
-        #expect(storage.reader.terminationStatus == 3)
+        kill(reader.number, SIGCONT)
+        let rest = try reader.rest()
+        #expect(rest.range(of: Data("busy: the backup was given up".utf8)) != nil, "the backup went on")
+        #expect(reader.process.terminationStatus == 3)
         // The next one is whole.
         let file = storage.scratch.path + "/backup"
         let backup = try ProbeRun(["backup", storage.directory], outputTo: file)
         #expect(backup.ending == .exit(0), "\(backup.log)")
     }
 
+    @Test("In a cluster a backup that was stopped loses its snapshot to what the shared log has")
+    func stoppedBackupInCluster() throws {
+        let storage = try ReadStorage(sharing: MemoryLog())
+        let reader = try Reader.stoppedBackup(of: storage.directory)
+        #expect(storage.fill()?.code == .storageFull)
+        var removal = storage.removeAbsent(untilTakenBackFrom: reader)
+        #expect(removal == nil && storage.hasTakenBack(from: reader), "\(removal?.reason ?? "")")
+        removal = storage.removeAbsent(300)
+        #expect(removal == nil, "\(removal?.reason ?? "")")
+    }
+
     @Test("No reading that is stopped at a random moment keeps removals from passing, finds damage or ends by a signal")
     func stoppedReadings() throws {
         let scratch = ScratchDirectory()
-        let count = trials("ROOTGATE_TEST_STOPPED_READERS", usually: 12)
+        let count = trials("ROOTGATE_TEST_STOPPED_READERS", usually: 5)
         let run = try ProbeRun(
-            ["stopped", scratch.path + "/data", "\(runSeed)", "\(count)"], seconds: Double(60 + 5 * count))
+            ["stopped", scratch.path + "/data", "\(runSeed)", "\(count)"], seconds: Double(60 + 30 * count))
         #expect(run.ending == .exit(0), "\(run.output) \(run.log), ROOTGATE_TEST_SEED=\(runSeed)")
     }
 
@@ -149,22 +188,26 @@ struct StoppedReaderTests {
     func foreignReader() throws {
         try #require(programPath("python3") != nil)
         let storage = try ReadStorage()
-        try storage.beginForeignReader()
+        let reader = try Reader.foreign(of: storage.directory)
         var refusal = storage.fill()
-        #expect(storage.names(refusal), "\(refusal?.reason ?? "no addition was refused")")
+        #expect(storage.isHeld(by: reader, refusal), "\(refusal?.reason ?? "no addition was refused")")
         // A shorter change log would make no room.
         #expect(try storage.sets.statistics().firstSequence == 1)
         for roots in storage.kept.prefix(4) {
             #expect(throws: Never.self) { try storage.sets.apply(Mutation(.removeRoots(storage.name, roots))) }
         }
+        // The pages of a newer reading would not help.
+        let backup = try Reader.stoppedBackup(of: storage.directory)
         // Nobody can give a removal pages that are not there: another program may rely on what it reads.
         refusal = storage.removeAbsent(2000)
-        #expect(storage.names(refusal), "\(refusal?.reason ?? "no removal was refused")")
-        try storage.input.fileHandleForWriting.close()
-        storage.reader.waitUntilExit()
-        #expect(storage.reader.terminationStatus == 0)
+        #expect(storage.isHeld(by: reader, refusal), "\(refusal?.reason ?? "no removal was refused")")
+        #expect(!storage.hasTakenBack(from: backup) && !storage.hasTakenBack(from: reader))
+        try reader.input.fileHandleForWriting.close()
+        reader.process.waitUntilExit()
+        #expect(reader.process.terminationStatus == 0)
+        kill(backup.number, SIGKILL)
         for roots in storage.kept {
-            #expect(throws: Never.self) { try storage.sets.apply(Mutation(.addRoots(storage.name, roots))) }
+            #expect(becomesTrue { (try? storage.sets.apply(Mutation(.addRoots(storage.name, roots)))) != nil })
         }
     }
 
@@ -229,12 +272,14 @@ struct StoppedReaderTests {
         let storage = try ReadStorage()
         storage.sets.close()
         try FileManager.default.removeItem(atPath: storage.directory + "/lock.mdb")
-        try storage.stopBackup()
+        let reader = try Reader.stoppedBackup(of: storage.directory)
         let table = [UInt8](try Data(contentsOf: URL(fileURLWithPath: storage.directory + "/lock.mdb")))
         let mark = ReaderTable.headerBytes + ReaderTable.threadOffset
         #expect(table.starts(with: ReaderTable.beginning))
         #expect(Array(table[mark..<mark + 8]) == Array("rootgate".utf8))
-        kill(storage.reader.processIdentifier, SIGCONT)
+        kill(reader.number, SIGCONT)
+        _ = try reader.rest()
+        #expect(reader.process.terminationStatus == 0)
     }
 
     @Test("What was read of a snapshot that was taken back means nothing, neither a result nor damage")
