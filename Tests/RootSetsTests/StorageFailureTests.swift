@@ -8,7 +8,8 @@ import Testing
 struct StorageFailureTests {
     @Test(
         "No failure is busy, which would say that nothing was done, and each carries its number",
-        arguments: Array(-30_799...(-30_779)) + [EIO, EACCES, EINVAL, ENOMEM, EAGAIN, EINTR, ENOSPC, EDQUOT, EFBIG, ECANCELED])
+        arguments: Array(-30_799...(-30_779))
+            + [EIO, EACCES, EINVAL, ENOMEM, EAGAIN, EINTR, ENOSPC, EDQUOT, EFBIG, ECANCELED])
     func neverBusy(code: CInt) {
         let error = StorageFailure(code, "reading").asServiceError
         #expect([.storageFull, .storageFailed, .storageDamaged].contains(error.code))
