@@ -76,7 +76,7 @@ package enum StorageRepair {
         }
         do throws(StorageFailure) {
             guard try StorageInspection.findings(in: environment).isEmpty else { return .damaged(environment) }
-            return .intact(["nothing is damaged"] + (environment.possibleLoss.map { [$0] } ?? []))
+            return .intact(environment.possibleLoss.map { ["no entry is damaged", $0] } ?? ["nothing is damaged"])
         } catch {
             throw error.asServiceError
         }

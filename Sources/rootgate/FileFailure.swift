@@ -2,8 +2,9 @@ import Foundation
 import Platform
 
 /// A file that can't be read or written, by its path.
-struct FileFailure: Error {
+struct FileFailure: Error, CustomStringConvertible {
     let text: String
+    var description: String { text }
 
     init(_ action: String, _ path: String, _ failure: SystemFailure) {
         text = "can't \(action) \(path): \(failure.reason)"

@@ -34,6 +34,9 @@ final class UnfinishedFile {
             guard rename(temporaryPath, path) == 0 else {
                 throw FileFailure("make", path, SystemFailure("rename"))
             }
+        } else {
+            // A process that ends before this object does leaves no second name.
+            unlink(temporaryPath)
         }
         do throws(SystemFailure) {
             try System.synchronizeFolder(of: path)
