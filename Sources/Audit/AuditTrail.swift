@@ -49,6 +49,13 @@ package final class AuditTrail: Sendable {
         var wantsNewFile = false
         /// Whether the writer shall look whether the disk has room again.
         var wantsRoom = false
+        /// Whether the disk had less room, as of the last look, than the audit keeps.
+        var isDiskShort = false
+        /// Whether the log was told that changes are refused for want of room, and when it was told last: of those,
+        /// and of removals. In milliseconds of the clock.
+        var isFullTold = false
+        var fullToldAt: UInt64?
+        var removalToldAt: UInt64?
         var isClosed = false
         /// Whether the log was told that refusals get no lines for want of room.
         var isShortTold = false
@@ -75,10 +82,13 @@ package final class AuditTrail: Sendable {
     private let state = Lock(State())
     /// Its lock may be taken while that of `state` is held, not the other way round.
     private let refusals: Lock<RefusalLines>
+    /// The first line, until `begin`.
+    private let start: Lock<AuditRecord?>
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 
-    /// Opens the file, continues its chain, and starts the writer. The first line says that the service has started.
+    /// Opens the file, continues its chain, and starts the writer. `begin` follows once nothing keeps the service from
+    /// starting.
     ///
     /// `sequence`: that of the last change; `nil` when others make changes, too, whose lines are elsewhere. `date`:
     /// milliseconds since 1970. `clock`: that of rates. `log` gets lines about failures.
@@ -95,6 +105,7 @@ package final class AuditTrail: Sendable {
         self.log = log
         self.clock = clock
         refusals = Lock(RefusalLines(at: clock.milliseconds))
+        start = Lock(nil)
         let file = try AuditFile(path: settings.path, calls)
         var head = file.head
         if head?.sequence == nil {
@@ -115,9 +126,9 @@ package final class AuditTrail: Sendable {
                 "the storage is older than its audit \(settings.path): it has reached the change \(sequence) of "
                     + "\(known); if an older copy was restored, what was removed or revoked since is back")
         }
-        show(writer)
         let detail = details.isEmpty ? nil : details.joined(separator: "; ")
-        note(.ofService("start", sequence: sequence, detail: detail), isForced: true)
+        start.withLock { $0 = .ofService("start", sequence: sequence, detail: detail) }
+        show(writer)
         let thread = Thread { self.run(writer) }
         thread.name = "rootgate audit"
         thread.start()
@@ -133,6 +144,16 @@ package final class AuditTrail: Sendable {
 
     // MARK: From any thread
 
+    /// Appends the first line: the service has started, with what the storage had reached. A start that fails before
+    /// that leaves no line, so that the next one is compared with the same lines before.
+    package func begin() {
+        let line = start.withLock { line in
+            defer { line = nil }
+            return line
+        }
+        if let line { note(line, isForced: true) }
+    }
+
     /// Reserves room for the record's line, which the mutation's completion appends.
     ///
     /// Returns `nil` when the audit is optional and there is no room. Throws `storageFull` when the disk is full or
@@ -147,15 +168,45 @@ package final class AuditTrail: Sendable {
             guard state.room - state.promised - kept >= bytes else {
                 state.wantsRoom = true
                 wakeWriter(&state)
-                return state.promised > 0 ? AuditTrail.busy : AuditTrail.full
+                if !state.isDiskShort, state.promised > 0 { return AuditTrail.busy }
+                return isRemoval ? AuditTrail.fullOfRemovals : AuditTrail.full
             }
             state.promised += bytes
             return nil
         }
         guard let refusal else { return Reservation(bytes: bytes) }
-        guard settings.isOptional else { throw refusal }
+        guard settings.isOptional else {
+            if refusal.code == .storageFull { tellFull(isRemoval: isRemoval) }
+            throw refusal
+        }
         countLost(refusal.reason)
         return nil
+    }
+
+    /// Tells the log that changes are refused for want of room, or that a removal was: once a minute at most.
+    private func tellFull(isRemoval: Bool) {
+        let now = clock.milliseconds
+        let isDue = { (last: UInt64?) in last.map { now - $0 >= Limits.fullnessSeconds * 1000 } ?? true }
+        let (tellsFull, tellsRemoval) = state.withLock { state in
+            let told = (!state.isFullTold && isDue(state.fullToldAt), isRemoval && isDue(state.removalToldAt))
+            if told.0 { (state.isFullTold, state.fullToldAt) = (true, now) }
+            if told.1 { state.removalToldAt = now }
+            return told
+        }
+        if tellsFull { log(.warning, "the disk has no room for the audit \(settings.path): changes are refused") }
+        if tellsRemoval {
+            log(.critical, "a removal was refused: the disk has no room for the audit, and its reserve is used up")
+        }
+    }
+
+    /// Why changes are refused because their lines can't be written; `nil`: they are not.
+    package var fault: String? {
+        guard !settings.isOptional else { return nil }
+        return state.withLock { state in
+            if let failure = state.failure { return failure.reason }
+            let isFull = state.room - state.promised - settings.reserveBytes < Limits.auditLineFrameBytesMax
+            return state.isDiskShort && isFull ? AuditTrail.full.reason : nil
+        }
     }
 
     /// The room that a record's line is given.
@@ -168,6 +219,8 @@ package final class AuditTrail: Sendable {
     private static let busy = ServiceError(.busy, "too many lines wait for the audit: try again later")
     private static let full = ServiceError(
         .storageFull, "the disk has no room for the audit: changes are refused, removals still work")
+    private static let fullOfRemovals = ServiceError(
+        .storageFull, "the disk has no room for the audit, and what is kept for removals is used up")
 
     /// Appends a line. The writer's thread calls `completion` when the line is durable, or with the failure that keeps
     /// it from being so: then the change was made, and its line is written as soon as that is possible.
@@ -250,6 +303,9 @@ package final class AuditTrail: Sendable {
         wake.signal()
     }
 
+    /// Counts a line that can't be written, because what it would tell is not known. A later line tells the number.
+    package func noteLost(_ reason: String) { countLost(reason) }
+
     private func countLost(_ reason: String) {
         let isFirst = state.withLock { state in
             state.lost += 1
@@ -281,7 +337,9 @@ package final class AuditTrail: Sendable {
             log(.warning, "the audit has no room for its last line about refusals: \(summary.detail ?? "")")
         }
         let isWhole = state.withLock { $0.lost == 0 }
-        note(.ofService("stop", sequence: isWhole ? sequence : nil), isForced: true)
+        if start.withLock({ $0 == nil }) {
+            note(.ofService("stop", sequence: isWhole ? sequence : nil), isForced: true)
+        }
         let wasClosed = state.withLock { state in
             defer { state.isClosed = true }
             wakeWriter(&state)
@@ -305,15 +363,19 @@ package final class AuditTrail: Sendable {
         while let turn = nextTurn(isRetrying: writer.isFailing) {
             if turn.wantsNewFile { writer.beginNewFile(at: date(), key.withLock { $0 }) }
             let lost = turn.lost > 0 ? AuditRecord.ofService("lost-lines", detail: "\(turn.lost)") : nil
-            let entries = [lost, turn.summary].compactMap { $0 }.map {
-                Entry(record: $0, at: date(), reservation: Reservation(bytes: 0), completion: nil)
-            }
-            let written = writer.write(turn.entries + entries, key.withLock { $0 }, now: date)
+            // The last of the entries may be the end of the audit.
+            let entries = [lost].map(entryWithoutRoom) + turn.entries + [turn.summary].map(entryWithoutRoom)
+            let written = writer.write(entries.compactMap { $0 }, key.withLock { $0 }, now: date)
             settle(written, writer)
         }
         writer.close()
         writer.thread.unbind()
         ended.signal()
+    }
+
+    /// An entry of a line that was not reserved; `nil` without a line.
+    private func entryWithoutRoom(_ record: AuditRecord?) -> Entry? {
+        record.map { Entry(record: $0, at: date(), reservation: Reservation(bytes: 0), completion: nil) }
     }
 
     /// Takes the lines that wait. Returns `nil` once the trail is closed and nothing waits. While writing fails, or
@@ -373,8 +435,15 @@ package final class AuditTrail: Sendable {
 
     /// Reserves room on the disk and shows it to `reserve`.
     private func show(_ writer: AuditWriter) {
-        let promised = state.withLock { $0.promised }
-        writer.reserve(promised + settings.aheadBytes + settings.reserveBytes)
-        state.withLock { $0.room = writer.room }
+        let wanted = state.withLock { $0.promised } + settings.aheadBytes + settings.reserveBytes
+        writer.reserve(wanted)
+        let room = writer.room
+        let hasRoomAgain = state.withLock { state in
+            (state.room, state.isDiskShort) = (room, room < wanted / 4 * 3)
+            guard state.isFullTold, !state.isDiskShort else { return false }
+            state.isFullTold = false
+            return true
+        }
+        if hasRoomAgain { log(.info, "the disk has room for the audit again") }
     }
 }

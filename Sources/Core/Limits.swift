@@ -551,6 +551,13 @@ public enum Limits {
     public static let auditRefusalPeersMax = 4096
     /// Milliseconds after which one line sums up the refusals that got none.
     public static let auditSummaryMilliseconds: UInt64 = 1000
+    /// Changes of which the service does not know whether they were made, so that their lines are due when the storage
+    /// tells.
+    public static let auditUndecidedMax = 2 * mutationsPerCommitMax
+    /// Milliseconds between looks whether the storage tells, and those after which a change that a cluster's log lacks
+    /// does not arrive any more: appending ends earlier.
+    public static let auditUndecidedLookMilliseconds = 1000
+    public static let auditUndecidedMilliseconds: UInt64 = 60_000
 
     // MARK: The collaboration layer
 

@@ -52,6 +52,8 @@ package final class Service: Sendable {
     private let places: Places
     private let pipeline: Pipeline
     private let audit: AuditTrail?
+    /// `nil` unless there is an audit.
+    let undecided: UndecidedLines?
     private let principals: PrincipalTable
     /// `nil` unless the operator's pages are served or a supervisor wants signs of life.
     private let watch: ServiceWatch?
@@ -83,8 +85,9 @@ package final class Service: Sendable {
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
         principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, durableClock.clock, clock)
+        undecided = audit.map { UndecidedLines(rootSets, $0, clock) }
         let storage = AuditedStorage(
-            rootSets: rootSets, principals: principals, trail: audit,
+            rootSets: rootSets, principals: principals, trail: audit, undecided: undecided,
             allowsNonces: configuration.cluster?.allowsNonces ?? true)
         resources = Service.makeResources(configuration, rootSets, secrets, clock, random, log)
         do throws(ServiceError) {
@@ -127,6 +130,7 @@ package final class Service: Sendable {
             timers: surroundings.timers, tracer: tracer,
             meter: configuration.servesOperator ? RequestMeter(date: wallClock) : nil)
         Service.hearOthers(rootSets, principals, collaboration)
+        audit?.begin()
         do throws(ServiceError) {
             try sockets.start(serving: pipeline, site, places, log: log)
         } catch {
@@ -138,6 +142,7 @@ package final class Service: Sendable {
         (watch, history) = sockets.beginWatch(
             configuration, pipeline, clock, wallClock, random, surroundings.timers, onOwnProof: onOwnProof, log: log)
         housekeeping = Service.keepHouse(secrets, durableClock, surroundings.timers)
+        undecided?.begin(surroundings.timers)
         if !principals.isConfigured { log(.warning, Service.openness(configuration)) }
     }
 
@@ -519,6 +524,7 @@ package final class Service: Sendable {
             pool.close()
             resources.rootSets.close()
         }
+        undecided?.close()
         // Otherwise changes may be durable whose lines never come.
         let sequence = try? resources.rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
         audit?.close(sequence: isDrained && !resources.rootSets.sharesLog ? sequence : nil)

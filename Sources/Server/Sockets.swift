@@ -192,7 +192,7 @@ final class Sockets: Sendable {
         guard let milliseconds = configuration.watchMilliseconds else { return (nil, nil) }
         let workers = loops.map { loop -> WorkerPulse.Asking in { task in loop.execute(task) } }
         let watch = ServiceWatch(
-            pipeline.resources, pipeline.admission, WorkerPulse(workers, clock: clock),
+            pipeline.resources, pipeline.storage.trail, pipeline.admission, WorkerPulse(workers, clock: clock),
             OwnProof(pipeline.pool, pipeline.resources.signatures, clock: clock, random: random), configuration,
             slowest: pipeline.meter?.slowest, certificateEnd: { [self] in tls?.server.certificateEnd }, clock: clock,
             date: date, timers: timers, milliseconds: milliseconds, onOwnProof: onOwnProof)

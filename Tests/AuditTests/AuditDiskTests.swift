@@ -100,6 +100,9 @@ struct AuditDiskTests {
         }
         // What was reserved before the disk became full is used, up to the reserve.
         #expect(refusal?.code == .storageFull && admitted > 0 && admitted < 200, "\(admitted)")
+        #expect(refusal?.reason.hasSuffix("removals still work") == true && trail.fault == refusal?.reason)
+        let told = { self.scene.logged.value.map { String($0.prefix { $0 != ":" }) } }
+        #expect(told() == ["WARNING"])
         var removals = 0
         refusal = nil
         while refusal == nil, removals < 1000 {
@@ -111,11 +114,53 @@ struct AuditDiskTests {
             }
         }
         #expect(removals >= 8 && removals < 60, "\(removals)")
-        #expect(refusal?.code == .storageFull)
+        #expect(refusal?.code == .storageFull && refusal?.reason.hasSuffix("used up") == true)
+        // Each is told once in a minute, however many are refused.
+        for isRemoval in [false, true] {
+            #expect(throws: ServiceError(.storageFull, "")) {
+                _ = try trail.apply(.change(4), isRemoval: isRemoval)
+            }
+        }
+        #expect(told() == ["WARNING", "CRITICAL"])
         disk.room.with { $0 = nil }
         // The first refused change makes the writer look again.
         #expect(becomesTrue { trail.isApplied(.change(4)) })
+        #expect(trail.fault == nil && told() == ["WARNING", "CRITICAL", "the disk has room for the audit again"])
         trail.close()
+        #expect(try scene.verify().findings == [])
+    }
+
+    @Test("While the disk is full, changes that come together are told so, and not to come again")
+    func fullForMany() throws {
+        disk.room.with { $0 = 40 << 10 }
+        let trail = try scene.open(calls: disk.calls)
+        disk.room.with { $0 = 0 }
+        var reservations: [AuditTrail.Reservation] = []
+        var codes: [ServiceError.Code] = []
+        for _ in 0..<400 {
+            do throws(ServiceError) {
+                guard let reservation = try trail.reserve(.change(1), isRemoval: false) else { continue }
+                reservations.append(reservation)
+            } catch {
+                codes.append(error.code)
+                // The writer looks meanwhile.
+                usleep(1000)
+            }
+        }
+        #expect(!reservations.isEmpty && codes.last == .storageFull)
+        for reservation in reservations { trail.withdraw(reservation) }
+        trail.close()
+    }
+
+    @Test("A line that says how many were lost comes before the end")
+    func lostAtTheEnd() throws {
+        let trail = try scene.open()
+        try trail.apply(.change(1))
+        for _ in 0..<3 { trail.noteLost("a test says so") }
+        trail.close(sequence: 1)
+        let lines = try scene.lines()
+        #expect(lines.count == 4 && lines[2].contains("\"what\":\"lost-lines\"") && lines[2].contains("\"3\""))
+        #expect(lines[3].contains("\"what\":\"stop\"") && !lines[3].contains("\"sequence\""))
         #expect(try scene.verify().findings == [])
     }
 

@@ -25,9 +25,11 @@ final class AuditScene: Sendable {
         var settings = AuditTrail.Settings(path: path)
         (settings.aheadBytes, settings.reserveBytes) = (64 << 10, 8 << 10)
         adjust(&settings)
-        return try AuditTrail(
+        let trail = try AuditTrail(
             settings, key: key, sequence: sequence, calls: calls, date: { 1_800_000_000_123 },
             log: Log { [logged] line in logged.with { $0.append("\(line)") } })
+        trail.begin()
+        return trail
     }
 
     /// The lines of a file.

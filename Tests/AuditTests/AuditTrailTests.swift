@@ -240,6 +240,7 @@ struct AuditTrailTests {
         let trail = try AuditTrail(
             settings, key: AuditTrail.Key(name: name.hexadecimal, MessageAuthenticator(key: derived)), sequence: 0,
             date: { 0 }, log: .none)
+        trail.begin()
         for sequence in 1...20 { try trail.apply(.change(UInt64(sequence), in: "\u{1}\"\\\(sequence)")) }
         for _ in 0..<100 { trail.noteRefusal(.request, of: .address(UInt32(1))) { .refusal } }
         trail.close()

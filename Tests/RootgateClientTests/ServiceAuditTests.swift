@@ -105,6 +105,40 @@ struct ServiceAuditTests {
         }
     }
 
+    @Test("A start that fails leaves no line, so the one that succeeds tells that the storage is older than its audit")
+    func failedStart() async throws {
+        let service = try service()
+        let client = try service.client()
+        let deck = try #require(CollaborationIdentifier("deck"))
+        try await client.createCollaboration(deck)
+        service.stop()
+        let folder = service.directory.path + "/data"
+        let (older, files) = (scratch.path + "/older", FileManager.default)
+        try files.copyItem(atPath: folder, toPath: older)
+        try service.start()
+        try await client.addRoots([SHA256.hash([1])], to: deck)
+        service.stop()
+        try files.removeItem(atPath: folder)
+        try files.moveItem(atPath: older, toPath: folder)
+        let before = try lines().count
+        let occupant = try TestService()
+        var configuration = Configuration(dataDirectory: folder, workers: 1)
+        (configuration.auditPath, configuration.endpoints) = (path, [occupant.endpoint])
+        for _ in 0..<2 {
+            do throws(StartupFailure) {
+                _ = try Service(configuration)
+                Issue.record("two services have one port")
+            } catch {
+                #expect(error.isInUse, "\(error)")
+            }
+        }
+        #expect(try lines().count == before)
+        try service.start()
+        let line = try #require(try lines().last)
+        #expect((line["detail"] as? String)?.contains("older than this audit, which has the change 2") == true)
+        #expect(line["what"] as? String == "start" && line["sequence"] as? Int == 1)
+    }
+
     @Test("A restart and a rotation of the secret continue the chain, and the newest key vouches for it")
     func restartAndRotation() async throws {
         let service = try service()

@@ -2,6 +2,7 @@ import Core
 import Dispatch
 import Foundation
 import Identity
+import RootgateClient
 import ServiceTestSupport
 import TLS
 import TestSupport
@@ -77,7 +78,8 @@ struct OperatorTests {
             document.table(under: heading).map { $0[0].trimmingCharacters(in: ["`"]) }
         }
         #expect(names("Pages") == OperatorSite.paths)
-        let service = try makeService()
+        let scratch = ScratchDirectory()
+        let service = try makeService { $0.auditPath = scratch.path + "/audit.jsonl" }
         let endpoint = try #require(service.service.operatorEndpoints.first)
         for (path, heading) in [("/livez", "Liveness"), ("/readyz", "Readiness")] {
             let lines = try PageVisitor.page(path, of: endpoint).body.split(separator: "\n")
@@ -94,6 +96,21 @@ struct OperatorTests {
         service.service.resources.rootSets.health.report(.damaged, "a test\nsays so")
         #expect(try faults("/readyz", service) == ["storage": "the storage is damaged: see the service's log"])
         #expect(try faults("/livez", service).isEmpty)
+    }
+
+    @Test("An audit that can't be written makes the service unready, and leaves it live")
+    func audit() async throws {
+        let scratch = ScratchDirectory()
+        let service = try makeService { $0.auditPath = scratch.path + "/audit.jsonl" }
+        #expect(becomesTrue { (try? faults("/readyz", service).isEmpty) == true })
+        try FileManager.default.removeItem(atPath: scratch.path)
+        let client = try service.client()
+        await #expect(throws: ServiceError(.storageFailed, "")) {
+            try await client.createCollaboration(try #require(CollaborationIdentifier("deck")))
+        }
+        let found = try faults("/readyz", service)
+        #expect(found.keys.sorted() == ["audit"] && found["audit"]?.contains("the audit can't be written") == true)
+        #expect(try self.faults("/livez", service).isEmpty)
     }
 
     @Test("Workers that hang and a shutdown that waits are named, and the pages are served until its end")

@@ -15,6 +15,8 @@ final class SteeredLog: SharedLog {
         /// The look at which the clock jumps; `nil`: at none.
         var jump: Int?
         var isSilent = false
+        /// Whether the log falls silent behind the next segment, without a word on whether it has that.
+        var hidesAppending = false
         /// The thread that alone reads and appends.
         var writer: ObjectIdentifier?
     }
@@ -37,6 +39,12 @@ final class SteeredLog: SharedLog {
     var isSilent: Bool {
         get { state.withLock { $0.isSilent } }
         set { state.withLock { $0.isSilent = newValue } }
+    }
+
+    /// Whether the log falls silent behind the next segment that is appended, without a word on whether it has that.
+    var hidesAppending: Bool {
+        get { state.withLock { $0.hidesAppending } }
+        set { state.withLock { $0.hidesAppending = newValue } }
     }
 
     func advance(_ milliseconds: UInt64) { state.withLock { $0.now += milliseconds } }
@@ -77,6 +85,10 @@ final class SteeredLog: SharedLog {
             return segments.with { segments in
                 guard segments.count < number else { return .taken(Array(segments.dropFirst(Int(number) - 1))) }
                 segments.append(segment)
+                if state.hidesAppending {
+                    (state.hidesAppending, state.isSilent) = (false, true)
+                    return .failed(reason: "no answer", isUnknown: true)
+                }
                 return .appended(asOf: state.now)
             }
         }

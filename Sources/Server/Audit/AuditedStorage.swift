@@ -11,14 +11,16 @@ struct AuditedStorage: Sendable {
     let principals: PrincipalTable
     /// `nil` unless there is an audit.
     let trail: AuditTrail?
+    /// `nil` unless there is an audit.
+    let undecided: UndecidedLines?
     /// Whether collaborations may be created whose proofs are signed over device nonces.
     let allowsNonces: Bool
 
     /// Queues the mutation that a request makes. `completion` is called once, when the mutation and its line are
     /// durable, or when it is refused.
     ///
-    /// A repetition gets no line, because it changes nothing. Neither does an edit that is stale, because it is decided
-    /// again.
+    /// A repetition gets no line, because it changes nothing, unless the change that it repeats has none yet. Neither
+    /// does an edit that is stale, because it is decided again.
     func submit(
         _ mutation: Mutation, for pending: PendingRequest,
         completion: @escaping @Sendable (Result<MutationReceipt, ServiceError>) -> Void
@@ -31,7 +33,7 @@ struct AuditedStorage: Sendable {
                         "the services of a cluster don't know which device nonces the others have granted, so a "
                             + "collaboration with device nonces is only created where the operator has allowed it")))
         }
-        guard let trail else { return queue(mutation, of: pending, completion: completion) }
+        guard let trail, let undecided else { return queue(mutation, of: pending, completion: completion) }
         var record = pending.auditRecord(mutation.change.changesPrincipals ? .key : .mutation)
         if case .edit(let edit) = mutation.change, mutation.change.changesPrincipals {
             record.detail = PrincipalRecords.summary(of: edit)
@@ -45,12 +47,22 @@ struct AuditedStorage: Sendable {
         }
         // An optional audit has no room: the mutation goes on without a line.
         guard let reservation else { return queue(mutation, of: pending, completion: completion) }
+        let earlier = undecided.take(mutation.identifier)
         queue(mutation, of: pending) { [record] result in
             var record = record
             switch result {
-            case .success(let receipt) where !receipt.isRepeat: record.sequence = receipt.sequence
-            case .failure(let error) where error.isWorthALine: record.outcome = error.code.name
+            case .success(let receipt) where !receipt.isRepeat:
+                undecided.made(receipt.sequence)
+                record.sequence = receipt.sequence
+            case .success(let receipt) where earlier.map({ receipt.sequence > $0.reached }) == true:
+                record.sequence = receipt.sequence
+            case .failure(let error) where error.isWorthALine:
+                if error.leavesUndecided { undecided.note(mutation.identifier, record, earlier: earlier) }
+                record.outcome = error.code.name
             case .success, .failure:
+                if let earlier, case .failure = result {
+                    undecided.note(mutation.identifier, record, earlier: earlier)
+                }
                 trail.withdraw(reservation)
                 return completion(result)
             }

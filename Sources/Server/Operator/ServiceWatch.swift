@@ -1,3 +1,4 @@
+import Audit
 import Core
 import Foundation
 import RootSets
@@ -6,6 +7,8 @@ import Verification
 /// Finds out how the service is, for the operator's pages and for a supervisor. It asks the workers again and again.
 final class ServiceWatch: Sendable {
     private let resources: VerificationResources
+    /// `nil` unless there is an audit.
+    private let trail: AuditTrail?
     private let admission: Admission
     private let pulse: WorkerPulse
     private let ownProof: OwnProof
@@ -21,12 +24,14 @@ final class ServiceWatch: Sendable {
     /// called, on any thread, if a proof of the service's own was verified rightly since the last look, and if every
     /// worker lives.
     init(
-        _ resources: VerificationResources, _ admission: Admission, _ pulse: WorkerPulse, _ ownProof: OwnProof,
+        _ resources: VerificationResources, _ trail: AuditTrail?, _ admission: Admission, _ pulse: WorkerPulse,
+        _ ownProof: OwnProof,
         _ configuration: Configuration, slowest: SlowestRequests?, certificateEnd: @escaping @Sendable () -> Int64?,
         clock: MonotonicClock, date: @escaping @Sendable () -> Date, timers: Timers, milliseconds: Int,
         onOwnProof: @escaping @Sendable () -> Void
     ) {
         self.resources = resources
+        self.trail = trail
         self.admission = admission
         self.pulse = pulse
         self.ownProof = ownProof
@@ -82,7 +87,8 @@ final class ServiceWatch: Sendable {
                 ("storage", storageFault), ("writer", writerFault), ("room", roomFault), ("disk", diskFault),
                 ("workers", workerFault(after: Limits.workerSilentMilliseconds)), ("proof", proofFault),
                 ("certificate", certificateFault),
-            ] + (resources.rootSets.sharesLog ? [("cluster", clusterFault)] : []))
+            ] + (trail.map { [("audit", $0.fault)] } ?? [])
+                + (resources.rootSets.sharesLog ? [("cluster", clusterFault)] : []))
     }
 
     private var clusterFault: String? {
