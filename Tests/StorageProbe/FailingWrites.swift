@@ -30,8 +30,15 @@ struct FailingWrites {
     }
 
     func run() throws {
-        var random = ProbeRandom(seed: UInt64(after) << 8 + UInt64(count))
         let name = try StorageProbe.name(1000)
+        let (acknowledged, refused) = try fail(name)
+        try reopened(name, acknowledged)
+        StorageProbe.end(0, "recovered from \(failing_disk_failures()) failures, \(refused) refused")
+    }
+
+    /// Lets writes fail. Returns what was acknowledged in the end, and how many mutations were refused before.
+    private func fail(_ name: CollaborationIdentifier) throws -> (acknowledged: [Digest], refused: Int) {
+        var random = ProbeRandom(seed: UInt64(after) << 8 + UInt64(count))
         let sets = try StorageProbe.open(folder)
         try sets.apply(Mutation(.createCollaboration(name, .challenge)))
         var acknowledged: [Digest] = []
@@ -58,7 +65,26 @@ struct FailingWrites {
         guard sets.health.level == .intact else { StorageProbe.end(1, "the storage counts as failed") }
         try check(sets, name, acknowledged, "before the end")
         sets.close()
-        StorageProbe.end(0, "recovered from \(failing_disk_failures()) failures, \(refused.count) refused")
+        return (acknowledged, refused.count)
+    }
+
+    /// What the next start finds on the disk.
+    private func reopened(_ name: CollaborationIdentifier, _ roots: [Digest]) throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        var found: RootSets?
+        while found == nil {
+            do throws(ServiceError) {
+                found = try StorageProbe.open(folder)
+            } catch {
+                // A thread of the storage before may still end.
+                guard error.code == .storageInUse, ContinuousClock.now < deadline else { throw error }
+                usleep(20_000)
+            }
+        }
+        guard let sets = found else { return }
+        guard sets.health.level == .intact else { StorageProbe.end(1, "the storage is damaged on the disk") }
+        try check(sets, name, roots, "after a start")
+        sets.close()
     }
 
     private func check(
