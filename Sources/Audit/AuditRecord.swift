@@ -28,9 +28,12 @@ package struct AuditRecord: Hashable, Sendable {
     /// What else is to be said, for people.
     package var detail: String?
 
+    /// The outcome of what was done.
+    package static let done = "done"
+
     package init(
         _ kind: Kind, principal: String, peer: String? = nil, operation: String, collaboration: String? = nil,
-        sequence: UInt64? = nil, outcome: String = "done", detail: String? = nil
+        sequence: UInt64? = nil, outcome: String = done, detail: String? = nil
     ) {
         self.kind = kind
         self.principal = principal
@@ -44,7 +47,7 @@ package struct AuditRecord: Hashable, Sendable {
 
     /// An act of the service itself.
     package static func ofService(
-        _ operation: String, sequence: UInt64? = nil, outcome: String = "done", detail: String? = nil
+        _ operation: String, sequence: UInt64? = nil, outcome: String = done, detail: String? = nil
     ) -> AuditRecord {
         AuditRecord(
             .administration, principal: "service", operation: operation, sequence: sequence, outcome: outcome,

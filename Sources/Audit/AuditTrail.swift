@@ -51,6 +51,8 @@ package final class AuditTrail: Sendable {
         var wantsRoom = false
         /// Whether the disk had less room, as of the last look, than the audit keeps.
         var isDiskShort = false
+        /// Whether a change was refused for want of room since the last look.
+        var isFull = false
         /// Whether the log was told that changes are refused for want of room, and when it was told last: of those,
         /// and of removals. In milliseconds of the clock.
         var isFullTold = false
@@ -169,6 +171,7 @@ package final class AuditTrail: Sendable {
                 state.wantsRoom = true
                 wakeWriter(&state)
                 if !state.isDiskShort, state.promised > 0 { return AuditTrail.busy }
+                state.isFull = true
                 return isRemoval ? AuditTrail.fullOfRemovals : AuditTrail.full
             }
             state.promised += bytes
@@ -204,8 +207,11 @@ package final class AuditTrail: Sendable {
         guard !settings.isOptional else { return nil }
         return state.withLock { state in
             if let failure = state.failure { return failure.reason }
-            let isFull = state.room - state.promised - settings.reserveBytes < Limits.auditLineFrameBytesMax
-            return state.isDiskShort && isFull ? AuditTrail.full.reason : nil
+            guard state.isFull else { return nil }
+            // Perhaps there is room now, and nobody sends a change to a service that is not ready.
+            state.wantsRoom = true
+            wakeWriter(&state)
+            return AuditTrail.full.reason
         }
     }
 
@@ -246,6 +252,10 @@ package final class AuditTrail: Sendable {
     private func note(_ record: AuditRecord, isForced: Bool) {
         if !admit(record, leaving: 0, isForced: isForced) { countLost("there is no room for it") }
     }
+
+    /// Appends the line of a change for which nobody waits, if there is room for it. It may use the reserve. Returns
+    /// whether it does.
+    package func noteIfRoom(_ record: AuditRecord) -> Bool { admit(record, leaving: -settings.reserveBytes) }
 
     /// Appends a line for which nobody waits if there is room for it besides what is left to others.
     private func admit(_ record: AuditRecord, leaving others: Int, isForced: Bool = false) -> Bool {
@@ -440,6 +450,7 @@ package final class AuditTrail: Sendable {
         let room = writer.room
         let hasRoomAgain = state.withLock { state in
             (state.room, state.isDiskShort) = (room, room < wanted / 4 * 3)
+            if !state.isDiskShort { state.isFull = false }
             guard state.isFullTold, !state.isDiskShort else { return false }
             state.isFullTold = false
             return true

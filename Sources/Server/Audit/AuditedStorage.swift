@@ -1,6 +1,7 @@
 import Audit
 import Collaboration
 import Core
+import Foundation
 import RootSets
 
 /// The way of all mutations to the storage. With an audit, a mutation is admitted by the audit first, and what came of
@@ -47,22 +48,13 @@ struct AuditedStorage: Sendable {
         }
         // An optional audit has no room: the mutation goes on without a line.
         guard let reservation else { return queue(mutation, of: pending, completion: completion) }
-        let earlier = undecided.take(mutation.identifier)
+        undecided.begin(mutation.identifier)
+        let submission = Submission()
         queue(mutation, of: pending) { [record] result in
             var record = record
-            switch result {
-            case .success(let receipt) where !receipt.isRepeat:
-                undecided.made(receipt.sequence)
-                record.sequence = receipt.sequence
-            case .success(let receipt) where earlier.map({ receipt.sequence > $0.reached }) == true:
-                record.sequence = receipt.sequence
-            case .failure(let error) where error.isWorthALine:
-                if error.leavesUndecided { undecided.note(mutation.identifier, record, earlier: earlier) }
-                record.outcome = error.code.name
-            case .success, .failure:
-                if let earlier, case .failure = result {
-                    undecided.note(mutation.identifier, record, earlier: earlier)
-                }
+            record.sequence = undecided.end(mutation.identifier, result, record, wasTried: !submission.goesOn)
+            if case .failure(let error) = result, error.isWorthALine { record.outcome = error.code.name }
+            guard record.sequence != nil || record.outcome != AuditRecord.done else {
                 trail.withdraw(reservation)
                 return completion(result)
             }
@@ -73,6 +65,18 @@ struct AuditedStorage: Sendable {
                 completion(.failure(ServiceError(failure.code, detail: failure.detail, reason)))
             }
         }
+        submission.hasEnded()
+    }
+
+    /// The call that hands a mutation to the queue. A mutation that it answers itself has not got there.
+    private final class Submission: Sendable {
+        private let thread = pthread_self()
+        private let isOver = Lock(false)
+
+        /// Whether this is called within it.
+        var goesOn: Bool { pthread_equal(thread, pthread_self()) != 0 && !isOver.withLock { $0 } }
+
+        func hasEnded() { isOver.withLock { $0 = true } }
     }
 
     private func queue(

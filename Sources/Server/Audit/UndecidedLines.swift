@@ -1,43 +1,57 @@
 import Audit
 import Core
 import RootSets
-import Transport
 
 /// The changes whose failure does not tell whether they were made. Behind a commit that has failed the storage may have
-/// its changes all the same, and so may the log of a cluster. Those that were made get their lines once the storage
-/// tells.
+/// its changes all the same, and so may the log of a cluster. Those that the change log has get their lines once the
+/// storage can be read.
+///
+/// Attempts of one mutation may overlap. So each change is decided when none of its attempts is in flight.
 final class UndecidedLines: Sendable {
-    /// A change that may have been made.
-    struct Change: Sendable {
+    private struct Change {
         /// Its line.
-        var record: AuditRecord
-        /// Every sequence up to this one was given to another change. A repetition of such a change has failed, too,
-        /// and gets no second line.
-        var reached: UInt64
-        /// In milliseconds of the clock.
-        var since: UInt64
+        let record: AuditRecord
+        /// Changes up to this sequence were made before the attempt that failed first. One of these with the same
+        /// identifier has a line, and the attempt was its repetition.
+        let floor: UInt64
         /// The number of the attempt that failed last.
-        var attempt: UInt64
+        var failure: UInt64
+        /// When that was, by the clock of the log that the storage shares.
+        var failedAt: UInt64?
+        /// Where the change log has it, as far as is known.
+        var sequence: UInt64?
+
+        /// The line of a change that was found to be made.
+        var line: AuditRecord? {
+            guard let sequence else { return nil }
+            var line = record
+            line.sequence = sequence
+            return line
+        }
     }
 
     private struct State {
         var changes: [MutationIdentifier: Change] = [:]
+        /// Attempts that are in flight.
+        var attempts: [MutationIdentifier: Int] = [:]
+        var failures: UInt64 = 0
+        /// The last sequence with a line of its own.
         var reached: UInt64
-        var attempts: UInt64 = 0
+        /// Up to where the change log was read. It counts while there are changes.
+        var looked: UInt64
+        var isSettling = false
     }
 
     private let rootSets: RootSets
     private let trail: AuditTrail
-    private let clock: MonotonicClock
     private let state: Lock<State>
     private let timer = Lock<RepeatingTimer?>(nil)
 
-    init(_ rootSets: RootSets, _ trail: AuditTrail, _ clock: MonotonicClock) {
+    init(_ rootSets: RootSets, _ trail: AuditTrail) {
         self.rootSets = rootSets
         self.trail = trail
-        self.clock = clock
-        let last = try? rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }
-        state = Lock(State(reached: last ?? 0))
+        let last = (try? rootSets.read { snapshot throws(ServiceError) in try snapshot.lastSequence() }) ?? 0
+        state = Lock(State(reached: last, looked: last))
     }
 
     /// From now on it looks every second whether the storage tells.
@@ -48,98 +62,153 @@ final class UndecidedLines: Sendable {
         self.timer.withLock { $0 = timer }
     }
 
-    /// Takes a change out, because it is attempted again; `nil` when it is not undecided.
-    func take(_ identifier: MutationIdentifier) -> Change? {
-        state.withLock { $0.changes.removeValue(forKey: identifier) }
+    /// An attempt of a mutation begins. `end` follows.
+    func begin(_ identifier: MutationIdentifier) {
+        state.withLock { $0.attempts[identifier, default: 0] += 1 }
     }
 
-    /// Notes what an attempt has left undecided. `earlier`: what `take` returned before the attempt.
-    func note(_ identifier: MutationIdentifier, _ record: AuditRecord, earlier: Change?) {
-        let now = clock.milliseconds
-        let isKept = state.withLock { state in
-            state.attempts += 1
-            var change = earlier ?? Change(record: record, reached: state.reached, since: now, attempt: 0)
-            (change.since, change.attempt) = (now, state.attempts)
-            guard state.changes.count < Limits.auditUndecidedMax else { return false }
-            state.changes[identifier] = change
-            return true
+    /// An attempt has ended. `record`: the line of the change, without a sequence. `wasTried`: whether the storage has
+    /// got it at all. Returns the sequence of the line that is due now; `nil`: none of a change that was made.
+    func end(
+        _ identifier: MutationIdentifier, _ result: Result<MutationReceipt, ServiceError>, _ record: AuditRecord,
+        wasTried: Bool
+    ) -> UInt64? {
+        let failedAt = rootSets.logTime
+        let (sequence, isLost, isBehind) = state.withLock { state -> (UInt64?, Bool, Bool) in
+            let others = (state.attempts[identifier] ?? 1) - 1
+            state.attempts[identifier] = others == 0 ? nil : others
+            switch result {
+            case .success(let receipt) where !receipt.isRepeat:
+                state.changes[identifier] = nil
+                state.reached = max(state.reached, receipt.sequence)
+                return (receipt.sequence, false, !state.changes.isEmpty && receipt.sequence > state.looked)
+            case .success(let receipt):
+                let change = state.changes.removeValue(forKey: identifier)
+                return (change.flatMap { receipt.sequence > $0.floor ? receipt.sequence : nil }, false, false)
+            case .failure(let error):
+                state.failures += 1
+                if state.changes[identifier] != nil {
+                    state.changes[identifier]?.failure = state.failures
+                    state.changes[identifier]?.failedAt = failedAt
+                } else if error.leavesUndecided, wasTried {
+                    guard state.changes.count < Limits.auditUndecidedMax else { return (nil, true, false) }
+                    if state.changes.isEmpty { state.looked = state.reached }
+                    state.changes[identifier] = Change(
+                        record: record, floor: state.reached, failure: state.failures, failedAt: failedAt)
+                }
+                return (nil, false, false)
+            }
         }
-        if !isKept { trail.noteLost("more than \(Limits.auditUndecidedMax) changes may have been made") }
+        if isLost { trail.noteLost("more than \(Limits.auditUndecidedMax) changes may have been made") }
+        if isBehind { settle(pages: 1) }
+        return sequence
     }
 
-    /// Notes that a change was made. Those that were undecided before get their lines before it.
-    func made(_ sequence: UInt64) {
-        let isClear = state.withLock { state in
-            state.reached = max(state.reached, sequence)
-            return state.changes.isEmpty
-        }
-        if !isClear { settle() }
-    }
-
-    /// Asks the storage, if it can be read, which changes were made, and appends their lines.
+    /// Reads what the change log has got since the failures, if the storage can be read, and appends the lines of those
+    /// that were made. `pages`: of the log, to be read at most; the rest waits for the next call.
     ///
-    /// In a cluster a change that is missing may still arrive: it is forgotten when the storage has everything that was
-    /// in the log long after the failure.
-    func settle() {
-        let changes = state.withLock { $0.changes }
+    /// A change that the log lacks was not made. In a cluster it may still arrive: it is forgotten when the storage has
+    /// what was in the log long after the failure.
+    func settle(pages: Int = .max) {
+        let (failures, looked) = state.withLock { state -> (UInt64, UInt64?) in
+            guard !state.changes.isEmpty, !state.isSettling else { return (0, nil) }
+            state.isSettling = true
+            return (state.failures, state.looked)
+        }
+        guard let looked else { return }
+        defer { state.withLock { $0.isSettling = false } }
         // A failure is reported before the changes that it leaves undecided. So a storage that has not failed now was
         // opened again behind the failure, and has what it will ever have of its own changes.
-        guard !changes.isEmpty, rootSets.health.refusal == nil else { return }
-        let isFresh = rootSets.isFresh
-        let now = clock.milliseconds
-        for (identifier, change) in changes {
-            let sequence: UInt64?
-            do throws(ServiceError) {
-                sequence = try rootSets.read { snapshot throws(ServiceError) in
-                    try snapshot.applied(identifier)?.sequence
+        guard rootSets.health.refusal == nil else { return }
+        let moment = rootSets.moment
+        var log = LogPart(looked)
+        do throws(ServiceError) {
+            try rootSets.read { snapshot throws(ServiceError) in
+                let totals = try snapshot.statistics()
+                log.end = totals.lastSequence
+                if log.next + 1 < totals.firstSequence { (log.isTrimmed, log.next) = (true, totals.firstSequence - 1) }
+                var left = pages
+                while log.next < log.end, left > 0 {
+                    left -= 1
+                    let page = try snapshot.changes(after: log.next, limit: Limits.changesPerPageMax)
+                    guard let last = page.items.last else { break }
+                    log.next = last.sequence
+                    find(page.items)
                 }
-            } catch {
-                continue
             }
-            guard let sequence else {
-                let mayArrive =
-                    rootSets.sharesLog && !(isFresh && now - change.since >= Limits.auditUndecidedMilliseconds)
-                if !mayArrive { forget(identifier, after: change.attempt) }
-                continue
-            }
-            // Another thread may have been quicker.
-            guard forget(identifier, after: change.attempt), sequence > change.reached else { continue }
-            trail.note(change.line(sequence))
+        } catch {
+            return
+        }
+        let (lines, lostCount) = take(log, failures, moment)
+        for _ in 0..<lostCount { trail.noteLost("the change log no longer tells whether a change was made") }
+        for (identifier, change) in lines {
+            // While the audit can't be written, it is kept.
+            guard let line = change.line, !trail.noteIfRoom(line) else { continue }
+            state.withLock { $0.changes[identifier] = change }
         }
     }
 
-    /// Takes a change out unless it was attempted again. Returns whether it did.
-    @discardableResult
-    private func forget(_ identifier: MutationIdentifier, after attempt: UInt64) -> Bool {
+    /// How far the change log was read.
+    private struct LogPart {
+        var next: UInt64
+        var end: UInt64
+        /// Whether records were removed that were not read.
+        var isTrimmed = false
+
+        init(_ looked: UInt64) { (next, end) = (looked, looked) }
+    }
+
+    private func find(_ mutations: [LoggedMutation]) {
         state.withLock { state in
-            guard state.changes[identifier]?.attempt == attempt else { return false }
-            state.changes[identifier] = nil
-            return true
+            for logged in mutations {
+                guard let change = state.changes[logged.mutation.identifier], logged.sequence > change.floor else {
+                    continue
+                }
+                state.changes[logged.mutation.identifier]?.sequence = logged.sequence
+            }
+        }
+    }
+
+    /// Takes out the changes that are decided, when the log was read that far. `failures`: those that are behind it.
+    /// Returns those that were made, in their order, and the number of those of which nothing tells any more.
+    private func take(
+        _ log: LogPart, _ failures: UInt64, _ moment: ReadMoment
+    ) -> (made: [(MutationIdentifier, Change)], lostCount: Int) {
+        state.withLock { state in
+            state.looked = max(state.looked, log.next)
+            var made: [(identifier: MutationIdentifier, change: Change)] = []
+            var lostCount = 0
+            for (identifier, change) in state.changes where state.attempts[identifier] == nil {
+                if change.sequence != nil {
+                    made.append((identifier, change))
+                } else if log.next >= log.end, change.failure <= failures {
+                    let wait = Limits.auditUndecidedMilliseconds
+                    let mayArrive = change.failedAt.map { !moment.has($0 + wait) } ?? false
+                    guard log.isTrimmed || !mayArrive else { continue }
+                    if log.isTrimmed { lostCount += 1 }
+                    state.changes[identifier] = nil
+                }
+            }
+            for (identifier, _) in made { state.changes[identifier] = nil }
+            return (made.sorted { $0.change.sequence ?? 0 < $1.change.sequence ?? 0 }, lostCount)
         }
     }
 
     /// For tests.
     var count: Int { state.withLock { $0.changes.count } }
 
-    /// Settles what can be settled. The audit's last line tells no sequence when something can't.
+    /// Attempts in flight, for tests.
+    func attempts(of identifier: MutationIdentifier) -> Int { state.withLock { $0.attempts[identifier] ?? 0 } }
+
+    /// Settles what can be settled. The rest counts as lost lines.
     func close() {
         timer.withLock { $0 }?.cancelAndWait()
         settle()
-        for _ in state.withLock({ $0.changes }) { trail.noteLost("it is not known whether a change was made") }
-    }
-}
-
-extension UndecidedLines.Change {
-    /// The line of the change, which was found to be made.
-    func line(_ sequence: UInt64) -> AuditRecord {
-        var line = record
-        line.sequence = sequence
-        line.outcome = "done"
-        return line
+        for _ in 0..<count { trail.noteLost("it is not known whether a change was made") }
     }
 }
 
 extension ServiceError {
     /// Whether a mutation that was answered with it may have been made.
-    var leavesUndecided: Bool { [.storageFailed, .storageDamaged, .internalFault].contains(code) }
+    fileprivate var leavesUndecided: Bool { [.storageFailed, .storageDamaged, .internalFault].contains(code) }
 }
