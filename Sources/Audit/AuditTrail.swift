@@ -51,7 +51,7 @@ package final class AuditTrail: Sendable {
         var wantsRoom = false
         /// Whether the disk had less room, as of the last look, than the audit keeps.
         var isDiskShort = false
-        /// Whether a change was refused for want of room since the last look.
+        /// Whether a change was refused for want of room since there was room for many.
         var isFull = false
         /// Whether the log was told that changes are refused for want of room, and when it was told last: of those,
         /// and of removals. In milliseconds of the clock.
@@ -189,7 +189,8 @@ package final class AuditTrail: Sendable {
     /// Tells the log that changes are refused for want of room, or that a removal was: once a minute at most.
     private func tellFull(isRemoval: Bool) {
         let now = clock.milliseconds
-        let isDue = { (last: UInt64?) in last.map { now - $0 >= Limits.fullnessSeconds * 1000 } ?? true }
+        // Another thread may have told it later than `now`.
+        let isDue = { (last: UInt64?) in last.map { now >= $0 + Limits.fullnessSeconds * 1000 } ?? true }
         let (tellsFull, tellsRemoval) = state.withLock { state in
             let told = (!state.isFullTold && isDue(state.fullToldAt), isRemoval && isDue(state.removalToldAt))
             if told.0 { (state.isFullTold, state.fullToldAt) = (true, now) }
@@ -202,7 +203,7 @@ package final class AuditTrail: Sendable {
         }
     }
 
-    /// Why changes are refused because their lines can't be written; `nil`: they are not.
+    /// Why changes are refused, or will be soon, because their lines can't be written; `nil`: they are not.
     package var fault: String? {
         guard !settings.isOptional else { return nil }
         return state.withLock { state in
@@ -211,7 +212,7 @@ package final class AuditTrail: Sendable {
             // Perhaps there is room now, and nobody sends a change to a service that is not ready.
             state.wantsRoom = true
             wakeWriter(&state)
-            return AuditTrail.full.reason
+            return "changes were refused: the disk of the audit has too little room"
         }
     }
 
@@ -253,9 +254,15 @@ package final class AuditTrail: Sendable {
         if !admit(record, leaving: 0, isForced: isForced) { countLost("there is no room for it") }
     }
 
-    /// Appends the line of a change for which nobody waits, if there is room for it. It may use the reserve. Returns
-    /// whether it does.
-    package func noteIfRoom(_ record: AuditRecord) -> Bool { admit(record, leaving: -settings.reserveBytes) }
+    /// Appends the line of a change for which nobody waits, if there is room for it. Returns whether it does.
+    package func noteIfRoom(_ record: AuditRecord) -> Bool {
+        if admit(record, leaving: 0) { return true }
+        state.withLock { state in
+            state.wantsRoom = true
+            wakeWriter(&state)
+        }
+        return false
+    }
 
     /// Appends a line for which nobody waits if there is room for it besides what is left to others.
     private func admit(_ record: AuditRecord, leaving others: Int, isForced: Bool = false) -> Bool {
@@ -450,10 +457,9 @@ package final class AuditTrail: Sendable {
         let room = writer.room
         let hasRoomAgain = state.withLock { state in
             (state.room, state.isDiskShort) = (room, room < wanted / 4 * 3)
-            if !state.isDiskShort { state.isFull = false }
-            guard state.isFullTold, !state.isDiskShort else { return false }
-            state.isFullTold = false
-            return true
+            guard room - state.promised - settings.reserveBytes >= roomOfChanges else { return false }
+            defer { (state.isFull, state.isFullTold) = (false, false) }
+            return state.isFullTold
         }
         if hasRoomAgain { log(.info, "the disk has room for the audit again") }
     }

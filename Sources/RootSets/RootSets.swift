@@ -299,6 +299,10 @@ package final class RootSets: Sendable {
     /// Whether the storage shares a log with others.
     package var sharesLog: Bool { shared != nil }
 
+    /// The last sequence that the storage has of the log that it shares, as far as the writer has looked; `nil`: it
+    /// shares none.
+    package var sharedSequence: UInt64? { shared == nil ? nil : queue.progress.withLock { $0.sequence } }
+
     /// The number of the last segment that was applied, and how many milliseconds ago the storage had everything that
     /// was in the log, unless it has not heard of the log yet; `nil`: it shares none.
     package var sharing: (segment: UInt64, behindMilliseconds: UInt64?)? {

@@ -100,7 +100,8 @@ struct AuditDiskTests {
         }
         // What was reserved before the disk became full is used, up to the reserve.
         #expect(refusal?.code == .storageFull && admitted > 0 && admitted < 200, "\(admitted)")
-        #expect(refusal?.reason.hasSuffix("removals still work") == true && trail.fault == refusal?.reason)
+        #expect(refusal?.reason.hasSuffix("removals still work") == true)
+        #expect(trail.fault?.contains("too little room") == true)
         let told = { self.scene.logged.value.map { String($0.prefix { $0 != ":" }) } }
         #expect(told() == ["WARNING"])
         var removals = 0

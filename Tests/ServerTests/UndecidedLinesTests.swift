@@ -181,17 +181,30 @@ struct UndecidedLinesTests {
         let addition = scene.add(1)
         #expect(try await scene.client.apply(addition).sequence == 2)
         let record = AuditRecord(.mutation, principal: "anonymous", operation: "addRoots")
-        let identifier = Principal.anonymous(.everything).own(addition).identifier
-        for isSettled in [true, false] {
+        var identifier = Principal.anonymous(.everything).own(addition).identifier
+        func fail() {
             scene.undecided.begin(identifier)
             #expect(
                 scene.undecided.end(identifier, .failure(.storageFailed), record, wasTried: true) == nil)
             #expect(scene.undecided.count == 1)
+        }
+        for isSettled in [true, false] {
+            fail()
             if isSettled { scene.undecided.settle() } else { #expect(try await scene.client.apply(addition).isRepeat) }
             #expect(scene.undecided.count == 0)
         }
+        // The same for a change that got its line late.
+        let late = scene.add(2)
+        scene.behind.with { $0 = EIO }
+        #expect(await scene.answer(late) == .failure(.storageFailed))
+        scene.behind.with { $0 = 0 }
+        scene.undecided.settle()
+        identifier = Principal.anonymous(.everything).own(late).identifier
+        fail()
+        scene.undecided.settle()
+        #expect(scene.undecided.count == 0)
         scene.service.stop()
-        #expect(try scene.lines() == ["addRoots done 2", "stop done 2"])
+        #expect(try scene.lines() == ["addRoots done 2", failed, "addRoots done 3", "stop done 3"])
     }
 
     @Test("When the storage does not tell any more, the last line has no sequence")

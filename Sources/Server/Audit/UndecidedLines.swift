@@ -20,6 +20,8 @@ final class UndecidedLines: Sendable {
         var failedAt: UInt64?
         /// Where the change log has it, as far as is known.
         var sequence: UInt64?
+        /// Whether records of the change log were removed among which it may have been.
+        var isUntold = false
 
         /// The line of a change that was found to be made.
         var line: AuditRecord? {
@@ -30,10 +32,16 @@ final class UndecidedLines: Sendable {
         }
     }
 
+    /// The attempts of a mutation that are in flight.
+    private struct Attempts {
+        var count = 0
+        /// What the storage had before the first of them.
+        let floor: UInt64
+    }
+
     private struct State {
         var changes: [MutationIdentifier: Change] = [:]
-        /// Attempts that are in flight.
-        var attempts: [MutationIdentifier: Int] = [:]
+        var attempts: [MutationIdentifier: Attempts] = [:]
         var failures: UInt64 = 0
         /// The last sequence with a line of its own.
         var reached: UInt64
@@ -64,7 +72,8 @@ final class UndecidedLines: Sendable {
 
     /// An attempt of a mutation begins. `end` follows.
     func begin(_ identifier: MutationIdentifier) {
-        state.withLock { $0.attempts[identifier, default: 0] += 1 }
+        let sequence = rootSets.sharedSequence ?? 0
+        state.withLock { $0.attempts[identifier, default: Attempts(floor: max($0.reached, sequence))].count += 1 }
     }
 
     /// An attempt has ended. `record`: the line of the change, without a sequence. `wasTried`: whether the storage has
@@ -75,26 +84,33 @@ final class UndecidedLines: Sendable {
     ) -> UInt64? {
         let failedAt = rootSets.logTime
         let (sequence, isLost, isBehind) = state.withLock { state -> (UInt64?, Bool, Bool) in
-            let others = (state.attempts[identifier] ?? 1) - 1
-            state.attempts[identifier] = others == 0 ? nil : others
+            let floor = max(state.attempts[identifier]?.floor ?? 0, state.reached)
+            state.attempts[identifier]?.count -= 1
+            if state.attempts[identifier]?.count == 0 { state.attempts[identifier] = nil }
             switch result {
             case .success(let receipt) where !receipt.isRepeat:
                 state.changes[identifier] = nil
                 state.reached = max(state.reached, receipt.sequence)
                 return (receipt.sequence, false, !state.changes.isEmpty && receipt.sequence > state.looked)
             case .success(let receipt):
+                // In a storage of its own, a change that is newer than all that have lines has none: the queue has made
+                // it again by itself.
                 let change = state.changes.removeValue(forKey: identifier)
-                return (change.flatMap { receipt.sequence > $0.floor ? receipt.sequence : nil }, false, false)
+                let told = change?.floor ?? (rootSets.sharesLog ? .max : state.reached)
+                guard receipt.sequence > told else { return (nil, false, false) }
+                state.reached = max(state.reached, receipt.sequence)
+                return (receipt.sequence, false, false)
             case .failure(let error):
+                guard error.leavesUndecided, wasTried else { return (nil, false, false) }
                 state.failures += 1
                 if state.changes[identifier] != nil {
                     state.changes[identifier]?.failure = state.failures
                     state.changes[identifier]?.failedAt = failedAt
-                } else if error.leavesUndecided, wasTried {
+                } else {
                     guard state.changes.count < Limits.auditUndecidedMax else { return (nil, true, false) }
-                    if state.changes.isEmpty { state.looked = state.reached }
+                    state.looked = state.changes.isEmpty ? floor : min(state.looked, floor)
                     state.changes[identifier] = Change(
-                        record: record, floor: state.reached, failure: state.failures, failedAt: failedAt)
+                        record: record, floor: floor, failure: state.failures, failedAt: failedAt)
                 }
                 return (nil, false, false)
             }
@@ -126,7 +142,8 @@ final class UndecidedLines: Sendable {
             try rootSets.read { snapshot throws(ServiceError) in
                 let totals = try snapshot.statistics()
                 log.end = totals.lastSequence
-                if log.next + 1 < totals.firstSequence { (log.isTrimmed, log.next) = (true, totals.firstSequence - 1) }
+                log.first = totals.firstSequence
+                log.next = max(log.next, log.first - min(log.first, 1))
                 var left = pages
                 while log.next < log.end, left > 0 {
                     left -= 1
@@ -137,7 +154,8 @@ final class UndecidedLines: Sendable {
                 }
             }
         } catch {
-            return
+            // Nothing counts as missing.
+            log.end = .max
         }
         let (lines, lostCount) = take(log, failures, moment)
         for _ in 0..<lostCount { trail.noteLost("the change log no longer tells whether a change was made") }
@@ -152,8 +170,8 @@ final class UndecidedLines: Sendable {
     private struct LogPart {
         var next: UInt64
         var end: UInt64
-        /// Whether records were removed that were not read.
-        var isTrimmed = false
+        /// Its first record.
+        var first: UInt64 = 0
 
         init(_ looked: UInt64) { (next, end) = (looked, looked) }
     }
@@ -175,21 +193,28 @@ final class UndecidedLines: Sendable {
         _ log: LogPart, _ failures: UInt64, _ moment: ReadMoment
     ) -> (made: [(MutationIdentifier, Change)], lostCount: Int) {
         state.withLock { state in
-            state.looked = max(state.looked, log.next)
+            let looked = state.looked
+            // What was read was not compared with changes that have failed meanwhile.
+            if state.failures == failures { state.looked = log.next }
             var made: [(identifier: MutationIdentifier, change: Change)] = []
             var lostCount = 0
-            for (identifier, change) in state.changes where state.attempts[identifier] == nil {
+            for (identifier, change) in state.changes {
+                let isUntold = change.isUntold || change.sequence == nil && max(looked, change.floor) + 1 < log.first
+                if isUntold { state.changes[identifier]?.isUntold = true }
+                guard state.attempts[identifier] == nil else { continue }
                 if change.sequence != nil {
                     made.append((identifier, change))
                 } else if log.next >= log.end, change.failure <= failures {
                     let wait = Limits.auditUndecidedMilliseconds
-                    let mayArrive = change.failedAt.map { !moment.has($0 + wait) } ?? false
-                    guard log.isTrimmed || !mayArrive else { continue }
-                    if log.isTrimmed { lostCount += 1 }
+                    guard change.failedAt.map({ moment.has($0 + wait) }) ?? true else { continue }
+                    if isUntold { lostCount += 1 }
                     state.changes[identifier] = nil
                 }
             }
-            for (identifier, _) in made { state.changes[identifier] = nil }
+            for (identifier, change) in made {
+                state.changes[identifier] = nil
+                state.reached = max(state.reached, change.sequence ?? 0)
+            }
             return (made.sorted { $0.change.sequence ?? 0 < $1.change.sequence ?? 0 }, lostCount)
         }
     }
@@ -198,7 +223,7 @@ final class UndecidedLines: Sendable {
     var count: Int { state.withLock { $0.changes.count } }
 
     /// Attempts in flight, for tests.
-    func attempts(of identifier: MutationIdentifier) -> Int { state.withLock { $0.attempts[identifier] ?? 0 } }
+    func attempts(of identifier: MutationIdentifier) -> Int { state.withLock { $0.attempts[identifier]?.count ?? 0 } }
 
     /// Settles what can be settled. The rest counts as lost lines.
     func close() {
