@@ -142,7 +142,7 @@ package final class Service: Sendable {
         (watch, history) = sockets.beginWatch(
             configuration, pipeline, clock, wallClock, random, surroundings.timers, onOwnProof: onOwnProof, log: log)
         housekeeping = Service.keepHouse(secrets, durableClock, surroundings.timers)
-        undecided?.begin(surroundings.timers)
+        undecided?.start(surroundings.timers)
         if !principals.isConfigured { log(.warning, Service.openness(configuration)) }
     }
 

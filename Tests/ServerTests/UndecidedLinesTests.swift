@@ -183,9 +183,9 @@ struct UndecidedLinesTests {
         let record = AuditRecord(.mutation, principal: "anonymous", operation: "addRoots")
         var identifier = Principal.anonymous(.everything).own(addition).identifier
         func fail() {
-            scene.undecided.begin(identifier)
+            scene.undecided.attemptBegins(identifier)
             #expect(
-                scene.undecided.end(identifier, .failure(.storageFailed), record, wasTried: true) == nil)
+                scene.undecided.attemptEnded(identifier, .failure(.storageFailed), record, wasTried: true) == nil)
             #expect(scene.undecided.count == 1)
         }
         for isSettled in [true, false] {
@@ -228,8 +228,8 @@ struct UndecidedLinesTests {
         func fail(_ count: Int) {
             for _ in 0..<count {
                 let identifier = MutationIdentifier.random()
-                scene.undecided.begin(identifier)
-                _ = scene.undecided.end(identifier, .failure(.storageFailed), record, wasTried: true)
+                scene.undecided.attemptBegins(identifier)
+                _ = scene.undecided.attemptEnded(identifier, .failure(.storageFailed), record, wasTried: true)
             }
         }
         fail(Limits.auditUndecidedMax + 3)
@@ -264,8 +264,8 @@ struct UndecidedLinesTests {
         #expect(await scene.answer(scene.add(1)) == .failure(.storageFailed))
         let addition = Principal.anonymous(.everything).own(scene.add(2))
         let record = AuditRecord(.mutation, principal: "anonymous", operation: "addRoots")
-        scene.undecided.begin(addition.identifier)
-        _ = scene.undecided.end(addition.identifier, .failure(.storageFailed), record, wasTried: true)
+        scene.undecided.attemptBegins(addition.identifier)
+        _ = scene.undecided.attemptEnded(addition.identifier, .failure(.storageFailed), record, wasTried: true)
         try scene.service.service.resources.rootSets.apply(addition)
         scene.undecided.settle()
         #expect(scene.undecided.count == 1)
@@ -303,8 +303,8 @@ struct UndecidedLinesTests {
         // One that the log lacks is forgotten when the storage has what was in the log long afterwards.
         let record = AuditRecord(.mutation, principal: "anonymous", operation: "addRoots")
         let identifier = MutationIdentifier.random()
-        scene.undecided.begin(identifier)
-        _ = scene.undecided.end(identifier, .failure(.storageFailed), record, wasTried: true)
+        scene.undecided.attemptBegins(identifier)
+        _ = scene.undecided.attemptEnded(identifier, .failure(.storageFailed), record, wasTried: true)
         log.advance(Limits.auditUndecidedMilliseconds - 1)
         #expect(becomesTrue { sets.isFresh })
         scene.undecided.settle()

@@ -48,11 +48,11 @@ struct AuditedStorage: Sendable {
         }
         // An optional audit has no room: the mutation goes on without a line.
         guard let reservation else { return queue(mutation, of: pending, completion: completion) }
-        undecided.begin(mutation.identifier)
+        undecided.attemptBegins(mutation.identifier)
         let submission = Submission()
         queue(mutation, of: pending) { [record] result in
             var record = record
-            record.sequence = undecided.end(mutation.identifier, result, record, wasTried: !submission.goesOn)
+            record.sequence = undecided.attemptEnded(mutation.identifier, result, record, wasTried: !submission.goesOn)
             if case .failure(let error) = result, error.isWorthALine { record.outcome = error.code.name }
             guard record.sequence != nil || record.outcome != AuditRecord.done else {
                 trail.withdraw(reservation)

@@ -63,22 +63,25 @@ final class UndecidedLines: Sendable {
     }
 
     /// From now on it looks every second whether the storage tells.
-    func begin(_ timers: Timers) {
+    func start(_ timers: Timers) {
         let timer = timers.every(milliseconds: Limits.auditUndecidedLookMilliseconds, leeway: 100) { [weak self] in
             self?.settle()
         }
         self.timer.withLock { $0 = timer }
     }
 
-    /// An attempt of a mutation begins. `end` follows.
-    func begin(_ identifier: MutationIdentifier) {
+    /// An attempt of a mutation begins. `attemptEnded` follows, once for each. So there are as many of them as
+    /// mutations that wait for the writer or are with it.
+    func attemptBegins(_ identifier: MutationIdentifier) {
         let sequence = rootSets.sharedSequence ?? 0
         state.withLock { $0.attempts[identifier, default: Attempts(floor: max($0.reached, sequence))].count += 1 }
     }
 
-    /// An attempt has ended. `record`: the line of the change, without a sequence. `wasTried`: whether the storage has
-    /// got it at all. Returns the sequence of the line that is due now; `nil`: none of a change that was made.
-    func end(
+    /// An attempt has ended. `record`: the line of the change, without a sequence. `wasTried`: false when the mutation
+    /// was refused before it was queued.
+    ///
+    /// Returns the sequence of a change that was made and has no line yet; `nil`: there is none.
+    func attemptEnded(
         _ identifier: MutationIdentifier, _ result: Result<MutationReceipt, ServiceError>, _ record: AuditRecord,
         wasTried: Bool
     ) -> UInt64? {
