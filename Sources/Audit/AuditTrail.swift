@@ -39,6 +39,8 @@ package final class AuditTrail: Sendable {
     }
 
     private struct State {
+        /// The first line, until `begin`.
+        var start: AuditRecord?
         var waiting: [Entry] = []
         /// Bytes that are reserved and whose lines are not written.
         var promised = 0
@@ -53,11 +55,10 @@ package final class AuditTrail: Sendable {
         var isDiskShort = false
         /// Whether a change was refused for want of room since there was room for many.
         var isFull = false
-        /// Whether the log was told that changes are refused for want of room, and when it was told last: of those,
-        /// and of removals. In milliseconds of the clock.
+        /// Whether the log was told that changes are refused for want of room.
         var isFullTold = false
-        var fullToldAt: UInt64?
-        var removalToldAt: UInt64?
+        var fullPause = LinePause(seconds: Limits.fullnessSeconds)
+        var removalPause = LinePause(seconds: Limits.fullnessSeconds)
         var isClosed = false
         /// Whether the log was told that refusals get no lines for want of room.
         var isShortTold = false
@@ -84,8 +85,6 @@ package final class AuditTrail: Sendable {
     private let state = Lock(State())
     /// Its lock may be taken while that of `state` is held, not the other way round.
     private let refusals: Lock<RefusalLines>
-    /// The first line, until `begin`.
-    private let start: Lock<AuditRecord?>
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 
@@ -107,7 +106,6 @@ package final class AuditTrail: Sendable {
         self.log = log
         self.clock = clock
         refusals = Lock(RefusalLines(at: clock.milliseconds))
-        start = Lock(nil)
         let file = try AuditFile(path: settings.path, calls)
         var head = file.head
         if head?.sequence == nil {
@@ -129,7 +127,7 @@ package final class AuditTrail: Sendable {
                     + "\(known); if an older copy was restored, what was removed or revoked since is back")
         }
         let detail = details.isEmpty ? nil : details.joined(separator: "; ")
-        start.withLock { $0 = .ofService("start", sequence: sequence, detail: detail) }
+        state.withLock { $0.start = .ofService("start", sequence: sequence, detail: detail) }
         show(writer)
         let thread = Thread { self.run(writer) }
         thread.name = "rootgate audit"
@@ -149,9 +147,9 @@ package final class AuditTrail: Sendable {
     /// Appends the first line: the service has started, with what the storage had reached. A start that fails before
     /// that leaves no line, so that the next one is compared with the same lines before.
     package func begin() {
-        let line = start.withLock { line in
-            defer { line = nil }
-            return line
+        let line = state.withLock { state in
+            defer { state.start = nil }
+            return state.start
         }
         if let line { note(line, isForced: true) }
     }
@@ -189,13 +187,10 @@ package final class AuditTrail: Sendable {
     /// Tells the log that changes are refused for want of room, or that a removal was: once a minute at most.
     private func tellFull(isRemoval: Bool) {
         let now = clock.milliseconds
-        // Another thread may have told it later than `now`.
-        let isDue = { (last: UInt64?) in last.map { now >= $0 + Limits.fullnessSeconds * 1000 } ?? true }
         let (tellsFull, tellsRemoval) = state.withLock { state in
-            let told = (!state.isFullTold && isDue(state.fullToldAt), isRemoval && isDue(state.removalToldAt))
-            if told.0 { (state.isFullTold, state.fullToldAt) = (true, now) }
-            if told.1 { state.removalToldAt = now }
-            return told
+            let tellsFull = !state.isFullTold && state.fullPause.ends(at: now)
+            if tellsFull { state.isFullTold = true }
+            return (tellsFull, isRemoval && state.removalPause.ends(at: now))
         }
         if tellsFull { log(.warning, "the disk has no room for the audit \(settings.path): changes are refused") }
         if tellsRemoval {
@@ -353,8 +348,8 @@ package final class AuditTrail: Sendable {
         if let summary = refusals.withLock({ $0.takeSummary() }), !admit(summary, leaving: roomOfChanges) {
             log(.warning, "the audit has no room for its last line about refusals: \(summary.detail ?? "")")
         }
-        let isWhole = state.withLock { $0.lost == 0 }
-        if start.withLock({ $0 == nil }) {
+        let (isWhole, hasBegun) = state.withLock { ($0.lost == 0, $0.start == nil) }
+        if hasBegun {
             note(.ofService("stop", sequence: isWhole ? sequence : nil), isForced: true)
         }
         let wasClosed = state.withLock { state in

@@ -1,5 +1,4 @@
 import Core
-import Dispatch
 
 /// Tells a log when additions begin to be refused for lack of room, and when there is room again: a pair of lines a
 /// minute at most. Tells it of removals and replacements that are refused, of one a minute at most.
@@ -8,21 +7,17 @@ final class FullnessLog: Sendable {
         /// The largest addition that was refused since there was room for such a one.
         var need: PageNeed?
         var isTold = false
-        var toldAt: UInt64?
-        var toldOfRemovalAt: UInt64?
+        var pause = LinePause(seconds: Limits.fullnessSeconds)
+        var removalPause = LinePause(seconds: Limits.fullnessSeconds)
     }
 
     private let log: Log
-    private let now: @Sendable () -> UInt64
+    private let clock: MonotonicClock
     private let state = Lock(State())
 
-    /// `now`: nanoseconds of a monotonic clock.
-    init(
-        _ log: Log,
-        now: @escaping @Sendable () -> UInt64 = { DispatchTime.now().uptimeNanoseconds }
-    ) {
+    init(_ log: Log, clock: MonotonicClock = .system) {
         self.log = log
-        self.now = now
+        self.clock = clock
     }
 
     /// The need of an addition that was refused; `nil` unless additions are refused.
@@ -31,10 +26,8 @@ final class FullnessLog: Sendable {
     func refused(_ lack: Lack) {
         let isTold = state.withLock { state in
             if lack.need.sum >= state.need?.sum ?? 0 { state.need = lack.need }
-            let time = now()
-            let isDue = state.toldAt.map { time >= $0 + Limits.fullnessSeconds * 1_000_000_000 } ?? true
-            guard !state.isTold, isDue else { return false }
-            (state.isTold, state.toldAt) = (true, time)
+            guard !state.isTold, state.pause.ends(at: clock.milliseconds) else { return false }
+            state.isTold = true
             return true
         }
         if isTold { log(.warning, "\(lack.what), additions are refused: \(lack.remedy)") }
@@ -42,12 +35,7 @@ final class FullnessLog: Sendable {
 
     /// A removal or a replacement was refused. Whoever should lose access keeps it.
     func refusedRemoval(_ error: ServiceError) {
-        let isTold = state.withLock { state in
-            let time = now()
-            let isDue = state.toldOfRemovalAt.map { time >= $0 + Limits.fullnessSeconds * 1_000_000_000 } ?? true
-            if isDue { state.toldOfRemovalAt = time }
-            return isDue
-        }
+        let isTold = state.withLock { $0.removalPause.ends(at: clock.milliseconds) }
         if isTold { log(.critical, "a removal or a replacement was refused: \(error.reason)") }
     }
 

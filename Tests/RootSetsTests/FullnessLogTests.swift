@@ -10,7 +10,8 @@ struct FullnessLogTests {
     func pairsOfLines() {
         let (logged, seconds) = (Shared<[String]>([]), Shared<UInt64>(5))
         let log = FullnessLog(
-            Log { line in logged.with { $0.append("\(line)") } }, now: { seconds.value * 1_000_000_000 })
+            Log { line in logged.with { $0.append("\(line)") } },
+            clock: MonotonicClock { seconds.value * 1000 })
         func refuse(_ pages: Int) {
             log.refused(Lack(need: PageNeed(copied: pages), isOfDisk: false, canBeRemoved: true))
         }
@@ -41,7 +42,8 @@ struct FullnessLogTests {
     func removals() {
         let (logged, seconds) = (Shared<[String]>([]), Shared<UInt64>(5))
         let log = FullnessLog(
-            Log { line in logged.with { $0.append("\(line)") } }, now: { seconds.value * 1_000_000_000 })
+            Log { line in logged.with { $0.append("\(line)") } },
+            clock: MonotonicClock { seconds.value * 1000 })
         for time in [5, 64, 65, 66] as [UInt64] {
             seconds.with { $0 = time }
             log.refusedRemoval(ServiceError(.storageFull, "end process 7"))
