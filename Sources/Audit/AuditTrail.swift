@@ -48,7 +48,8 @@ package final class AuditTrail: Sendable {
         var room = 0
         var lost: UInt64 = 0
         var isWriterAsleep = false
-        var wantsNewFile = false
+        /// How many of the waiting lines belong before a new file that is wanted; `nil` when none is.
+        var linesBeforeNewFile: Int?
         /// Whether the writer shall look whether the disk has room again.
         var wantsRoom = false
         /// Whether the disk had less room, as of the last look, than the audit keeps.
@@ -332,10 +333,11 @@ package final class AuditTrail: Sendable {
         self.key.withLock { $0 = key }
     }
 
-    /// Moves the file aside and begins another one, or opens another one when somebody has moved the file.
+    /// Moves the file aside and begins another one, or opens another one when somebody has moved the file. The lines
+    /// that were appended before are in the file before.
     package func beginNewFile() {
         state.withLock { state in
-            state.wantsNewFile = true
+            state.linesBeforeNewFile = state.linesBeforeNewFile ?? state.waiting.count
             wakeWriter(&state)
         }
     }
@@ -415,11 +417,19 @@ package final class AuditTrail: Sendable {
         let tellsLost = state.lost > 0 && hasRoom(for: Limits.auditLineFrameBytesMax, state)
         let summaryBytes = Limits.auditLineFrameBytesMax + Limits.auditTextBytesMax
         let hasRoomToSumUp = sumsUp && hasRoom(for: summaryBytes, leaving: roomOfChanges, state)
-        let hasWork = !state.waiting.isEmpty || state.wantsNewFile || state.wantsRoom || tellsLost || hasRoomToSumUp
+        let wantsNewFile = state.linesBeforeNewFile != nil
+        let hasWork = !state.waiting.isEmpty || wantsNewFile || state.wantsRoom || tellsLost || hasRoomToSumUp
         guard hasWork || isDue else { return nil }
-        var turn = Turn(entries: state.waiting, wantsNewFile: state.wantsNewFile)
-        state.waiting = []
-        (state.wantsNewFile, state.wantsRoom) = (false, false)
+        var turn = Turn()
+        if let before = state.linesBeforeNewFile, before > 0 {
+            turn.entries = Array(state.waiting.prefix(before))
+            state.waiting.removeFirst(before)
+            state.linesBeforeNewFile = 0
+        } else {
+            (turn.entries, state.waiting) = (state.waiting, [])
+            (turn.wantsNewFile, state.linesBeforeNewFile) = (wantsNewFile, nil)
+        }
+        state.wantsRoom = false
         if tellsLost { (turn.lost, state.lost) = (state.lost, 0) }
         if hasRoomToSumUp {
             turn.summary = refusals.withLock { $0.takeSummary() }

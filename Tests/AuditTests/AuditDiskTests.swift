@@ -47,6 +47,43 @@ struct AuditDiskTests {
         #expect(result.findings == [] && result.lineCount == 7)
     }
 
+    @Test("Lines that waited when another file was asked for are in the file before, the later ones in the new one")
+    func waitingLinesOfARotation() throws {
+        let (hold, isHeld) = (DispatchSemaphore(value: 0), Shared(true))
+        var calls = disk.calls
+        calls.synchronize = { _ in
+            if isHeld.value { hold.wait() }
+            return 0
+        }
+        let trail = try scene.open(calls: calls)
+        // The writer holds the first line.
+        #expect(becomesTrue { (try? scene.lines().count) == 1 })
+        trail.note(.change(1))
+        trail.beginNewFile()
+        trail.note(.change(2))
+        trail.beginNewFile()
+        isHeld.with { $0 = false }
+        hold.signal()
+        trail.close()
+        let files = try scene.files()
+        try #require(files.count == 2)
+        #expect(try scene.lines(files[0]).count == 2 && scene.lines(files[0])[1].contains("\"sequence\":1,"))
+        #expect(try scene.lines(files[1]).count == 3 && scene.lines(files[1])[1].contains("\"sequence\":2,"))
+        #expect(try scene.verify().findings == [])
+    }
+
+    @Test("A new file that is asked for before the first line is written has that line before it")
+    func rotationAtTheStart() throws {
+        for _ in 0..<20 {
+            let scene = AuditScene()
+            let trail = try scene.open()
+            trail.beginNewFile()
+            trail.close()
+            #expect(try scene.files().count == 2 && scene.lines().count == 2)
+            #expect(scene.logged.value.contains { $0.contains("goes on in a new file") })
+        }
+    }
+
     @Test("A file that was removed is noticed with the next line, which goes to a new file")
     func removedFile() throws {
         let trail = try scene.open()
