@@ -43,6 +43,15 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Signalled when the environment was closed.
     let closing: DispatchSemaphore
 
+    /// A read that has ended and can begin again; `nil` while it is in use. It keeps its place in the table of readers:
+    /// taking one needs a mutex, which a process has that was stopped just then.
+    private let spareReader = Lock<IdleReader?>(nil)
+
+    /// Sendable without the compiler's proof: with MDB_NOTLS, different threads may use a transaction in turn.
+    private struct IdleReader: @unchecked Sendable {
+        let handle: OpaquePointer
+    }
+
     private typealias Claim = (reader: OpaquePointer, snapshot: Int)
 
     var packed: Database { databases.packed }
@@ -274,6 +283,7 @@ final class StorageEnvironment: @unchecked Sendable {
 
     deinit {
         claim.map { mdb_txn_abort($0.reader) }
+        spareReader.withLock { $0 }.map { mdb_txn_abort($0.handle) }
         mdb_env_close(handle)
         // Another map may get its addresses.
         map = nil
@@ -888,11 +898,39 @@ final class StorageEnvironment: @unchecked Sendable {
     private func withReader<R>(
         _ body: (OpaquePointer) throws(StorageFailure) -> R
     ) throws(StorageFailure) -> R {
+        let reader = try beginReader()
+        defer { end(reader) }
+        return try body(reader)
+    }
+
+    private func beginReader() throws(StorageFailure) -> OpaquePointer {
+        let spare = spareReader.withLock { spare -> IdleReader? in
+            defer { spare = nil }
+            return spare
+        }
+        if let spare {
+            let code = mdb_txn_renew(spare.handle)
+            if code != MDB_SUCCESS { mdb_txn_abort(spare.handle) }
+            try check(code, "counting pages")
+            return spare.handle
+        }
         var reader: OpaquePointer?
         try check(mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &reader), "counting pages")
         guard let reader else { throw StorageFailure(ENOMEM, "counting pages") }
-        defer { mdb_txn_abort(reader) }
-        return try body(reader)
+        return reader
+    }
+
+    private func end(_ reader: OpaquePointer) {
+        mdb_txn_reset(reader)
+        let idle = IdleReader(handle: reader)
+        let surplus = spareReader.withLock { spare -> IdleReader? in
+            guard spare != nil else {
+                spare = idle
+                return nil
+            }
+            return idle
+        }
+        surplus.map { mdb_txn_abort($0.handle) }
     }
 
     /// The pages of the trees as a transaction sees them.

@@ -211,6 +211,34 @@ struct StoppedReaderTests {
         }
     }
 
+    #if !canImport(Darwin)
+    @Test("Neither changes nor reads wait for a process that was stopped while it took a place in the table")
+    func stoppedBeginning() throws {
+        let storage = try ReadStorage()
+        _ = try storage.sets.statistics()
+        let file = open(storage.directory + "/" + ReaderTable.fileName, O_RDWR | O_CLOEXEC)
+        defer { close(file) }
+        let table = mmap(nil, ReaderTable.headerBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+        let header = try #require(table == MAP_FAILED ? nil : table)
+        defer { munmap(header, ReaderTable.headerBytes) }
+        // The mutex is behind the layout. This thread has it as the stopped process would.
+        let mutex = (header + ReaderTable.beginning.count).assumingMemoryBound(to: pthread_mutex_t.self)
+        #expect(pthread_mutex_lock(mutex) == 0)
+        let isDone = Shared(false)
+        let (sets, name, kept) = (storage.sets, storage.name, storage.kept)
+        Thread {
+            for roots in kept {
+                _ = try? sets.apply(Mutation(.removeRoots(name, roots)))
+                _ = try? sets.statistics()
+            }
+            isDone.with { $0 = true }
+        }.start()
+        #expect(becomesTrue { isDone.value })
+        #expect(pthread_mutex_unlock(mutex) == 0)
+        #expect(becomesTrue { isDone.value })
+    }
+    #endif
+
     @Test("Only older snapshots of other processes that let go of them are taken back")
     func places() throws {
         let scratch = ScratchDirectory()
