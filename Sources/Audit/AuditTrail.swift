@@ -334,7 +334,8 @@ package final class AuditTrail: Sendable {
     }
 
     /// Moves the file aside and begins another one, or opens another one when somebody has moved the file. The lines
-    /// that were appended before are in the file before.
+    /// that were appended before go to the file before, if they can be written. While a new file is wanted already,
+    /// this adds nothing. The last line has no new file behind it.
     package func beginNewFile() {
         state.withLock { state in
             state.linesBeforeNewFile = state.linesBeforeNewFile ?? state.waiting.count
@@ -417,6 +418,8 @@ package final class AuditTrail: Sendable {
         let tellsLost = state.lost > 0 && hasRoom(for: Limits.auditLineFrameBytesMax, state)
         let summaryBytes = Limits.auditLineFrameBytesMax + Limits.auditTextBytesMax
         let hasRoomToSumUp = sumsUp && hasRoom(for: summaryBytes, leaving: roomOfChanges, state)
+        // The last line ends the last file.
+        if state.isClosed, state.linesBeforeNewFile == state.waiting.count { state.linesBeforeNewFile = nil }
         let wantsNewFile = state.linesBeforeNewFile != nil
         let hasWork = !state.waiting.isEmpty || wantsNewFile || state.wantsRoom || tellsLost || hasRoomToSumUp
         guard hasWork || isDue else { return nil }

@@ -72,6 +72,30 @@ struct AuditDiskTests {
         #expect(try scene.verify().findings == [])
     }
 
+    @Test("A new file that is asked for behind the last line is not begun")
+    func rotationAtTheEnd() throws {
+        let (hold, isHeld, isClosed) = (DispatchSemaphore(value: 0), Shared(true), Shared(false))
+        var calls = disk.calls
+        calls.synchronize = { _ in
+            if isHeld.value { hold.wait() }
+            return 0
+        }
+        let trail = try scene.open(calls: calls)
+        // The writer holds the first line.
+        #expect(becomesTrue { (try? scene.lines().count) == 1 })
+        Thread {
+            trail.close()
+            isClosed.with { $0 = true }
+        }.start()
+        func refusal() -> ServiceError? { thrownServiceError { _ = try trail.reserve(.change(1), isRemoval: true) } }
+        #expect(becomesTrue { refusal()?.code == .shuttingDown })
+        trail.beginNewFile()
+        isHeld.with { $0 = false }
+        hold.signal()
+        #expect(becomesTrue { isClosed.value })
+        #expect(try scene.files() == [scene.path] && scene.lines().count == 2)
+    }
+
     @Test("A new file that is asked for before the first line is written has that line before it")
     func rotationAtTheStart() throws {
         for _ in 0..<20 {

@@ -70,8 +70,8 @@ final class UndecidedLines: Sendable {
         self.timer.withLock { $0 = timer }
     }
 
-    /// An attempt of a mutation begins. `attemptEnded` follows, once for each. So there are as many of them as
-    /// mutations that wait for the writer or are with it.
+    /// An attempt of a mutation begins. `attemptEnded` follows, once for each: when it is refused before it is queued,
+    /// or when the writer has answered. So what waits for the writer bounds how many attempts there are.
     func attemptBegins(_ identifier: MutationIdentifier) {
         let sequence = rootSets.sharedSequence ?? 0
         state.withLock { $0.attempts[identifier, default: Attempts(floor: max($0.reached, sequence))].count += 1 }
