@@ -43,9 +43,9 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Signalled when the environment was closed.
     let closing: DispatchSemaphore
 
-    /// A read that has ended and can begin again; `nil` while it is in use. It keeps its place in the table of readers:
-    /// taking one needs a mutex, which a process has that was stopped just then.
-    private let spareReader = Lock<IdleReader?>(nil)
+    /// Reads that have ended and can begin again, as many as there were at one time. They keep their places in the
+    /// table of readers: taking one needs a mutex, which another process keeps if it is stopped in that moment.
+    private let idleReaders = Lock<[IdleReader]>([])
 
     /// Sendable without the compiler's proof: with MDB_NOTLS, different threads may use a transaction in turn.
     private struct IdleReader: @unchecked Sendable {
@@ -283,7 +283,7 @@ final class StorageEnvironment: @unchecked Sendable {
 
     deinit {
         claim.map { mdb_txn_abort($0.reader) }
-        spareReader.withLock { $0 }.map { mdb_txn_abort($0.handle) }
+        for idle in idleReaders.withLock({ $0 }) { mdb_txn_abort(idle.handle) }
         mdb_env_close(handle)
         // Another map may get its addresses.
         map = nil
@@ -383,10 +383,12 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Whether LMDB takes no more transactions, because a meta page could not be written.
     var hasPanicked: Bool {
-        var reader: OpaquePointer?
-        let code = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &reader)
-        if let reader { mdb_txn_abort(reader) }
-        return code == MDB_PANIC
+        do throws(StorageFailure) {
+            end(try beginReader())
+            return false
+        } catch {
+            return error.isPanic
+        }
     }
 
     /// Finds LMDB's map of the file by a value in it: each page begins with its number.
@@ -904,15 +906,11 @@ final class StorageEnvironment: @unchecked Sendable {
     }
 
     private func beginReader() throws(StorageFailure) -> OpaquePointer {
-        let spare = spareReader.withLock { spare -> IdleReader? in
-            defer { spare = nil }
-            return spare
-        }
-        if let spare {
-            let code = mdb_txn_renew(spare.handle)
-            if code != MDB_SUCCESS { mdb_txn_abort(spare.handle) }
+        if let idle = idleReaders.withLock({ $0.popLast() }) {
+            let code = mdb_txn_renew(idle.handle)
+            if code != MDB_SUCCESS { mdb_txn_abort(idle.handle) }
             try check(code, "counting pages")
-            return spare.handle
+            return idle.handle
         }
         var reader: OpaquePointer?
         try check(mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &reader), "counting pages")
@@ -923,14 +921,7 @@ final class StorageEnvironment: @unchecked Sendable {
     private func end(_ reader: OpaquePointer) {
         mdb_txn_reset(reader)
         let idle = IdleReader(handle: reader)
-        let surplus = spareReader.withLock { spare -> IdleReader? in
-            guard spare != nil else {
-                spare = idle
-                return nil
-            }
-            return idle
-        }
-        surplus.map { mdb_txn_abort($0.handle) }
+        idleReaders.withLock { $0.append(idle) }
     }
 
     /// The pages of the trees as a transaction sees them.

@@ -224,18 +224,19 @@ struct StoppedReaderTests {
         // The mutex is behind the layout. This thread has it as the stopped process would.
         let mutex = (header + ReaderTable.beginning.count).assumingMemoryBound(to: pthread_mutex_t.self)
         #expect(pthread_mutex_lock(mutex) == 0)
-        let isDone = Shared(false)
+        let (isDone, passed) = (Shared(false), Shared(0))
         let (sets, name, kept) = (storage.sets, storage.name, storage.kept)
         Thread {
             for roots in kept {
-                _ = try? sets.apply(Mutation(.removeRoots(name, roots)))
-                _ = try? sets.statistics()
+                if (try? sets.apply(Mutation(.removeRoots(name, roots)))) != nil { passed.with { $0 += 1 } }
+                if (try? sets.statistics()) != nil { passed.with { $0 += 1 } }
             }
             isDone.with { $0 = true }
         }.start()
         #expect(becomesTrue { isDone.value })
         #expect(pthread_mutex_unlock(mutex) == 0)
-        #expect(becomesTrue { isDone.value })
+        #expect(becomesTrue { isDone.value } && passed.value == 2 * kept.count)
+        withExtendedLifetime(storage) {}
     }
     #endif
 
