@@ -47,23 +47,22 @@ struct AuditDiskTests {
         #expect(result.findings == [] && result.lineCount == 7)
     }
 
+    /// A trail whose writer has written the first line, and waits until the disk is let go.
+    private func openHeld() throws -> AuditTrail {
+        disk.hold()
+        let trail = try scene.open(calls: disk.calls)
+        #expect(becomesTrue { (try? scene.lines().count) == 1 })
+        return trail
+    }
+
     @Test("Lines that waited when another file was asked for are in the file before, the later ones in the new one")
     func waitingLinesOfARotation() throws {
-        let (hold, isHeld) = (DispatchSemaphore(value: 0), Shared(true))
-        var calls = disk.calls
-        calls.synchronize = { _ in
-            if isHeld.value { hold.wait() }
-            return 0
-        }
-        let trail = try scene.open(calls: calls)
-        // The writer holds the first line.
-        #expect(becomesTrue { (try? scene.lines().count) == 1 })
+        let trail = try openHeld()
         trail.note(.change(1))
         trail.beginNewFile()
         trail.note(.change(2))
         trail.beginNewFile()
-        isHeld.with { $0 = false }
-        hold.signal()
+        disk.letGo()
         trail.close()
         let files = try scene.files()
         try #require(files.count == 2)
@@ -74,15 +73,8 @@ struct AuditDiskTests {
 
     @Test("A new file that is asked for behind the last line is not begun")
     func rotationAtTheEnd() throws {
-        let (hold, isHeld, isClosed) = (DispatchSemaphore(value: 0), Shared(true), Shared(false))
-        var calls = disk.calls
-        calls.synchronize = { _ in
-            if isHeld.value { hold.wait() }
-            return 0
-        }
-        let trail = try scene.open(calls: calls)
-        // The writer holds the first line.
-        #expect(becomesTrue { (try? scene.lines().count) == 1 })
+        let isClosed = Shared(false)
+        let trail = try openHeld()
         Thread {
             trail.close()
             isClosed.with { $0 = true }
@@ -90,8 +82,7 @@ struct AuditDiskTests {
         func refusal() -> ServiceError? { thrownServiceError { _ = try trail.reserve(.change(1), isRemoval: true) } }
         #expect(becomesTrue { refusal()?.code == .shuttingDown })
         trail.beginNewFile()
-        isHeld.with { $0 = false }
-        hold.signal()
+        disk.letGo()
         #expect(becomesTrue { isClosed.value })
         #expect(try scene.files() == [scene.path] && scene.lines().count == 2)
     }

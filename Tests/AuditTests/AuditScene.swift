@@ -111,6 +111,16 @@ final class TestDisk: Sendable {
     /// The errno of writes; 0: they succeed. A failing write takes half of the bytes first.
     let failure = Shared<CInt>(0)
     let writes = Shared(0)
+    private let isHeld = Shared(false)
+    private let go = DispatchSemaphore(value: 0)
+
+    /// From now on the writer waits until it is let go, before what it has written is durable.
+    func hold() { isHeld.with { $0 = true } }
+
+    func letGo() {
+        isHeld.with { $0 = false }
+        go.signal()
+    }
 
     var calls: AuditCalls {
         var calls = AuditCalls.system
@@ -124,6 +134,10 @@ final class TestDisk: Sendable {
             }
             errno = number
             return -1
+        }
+        calls.synchronize = { [self] descriptor in
+            if isHeld.value { go.wait() }
+            return AuditCalls.system.synchronize(descriptor)
         }
         calls.reserve = { [self] _, _, bytes in room.value.map { bytes <= $0 ? 0 : ENOSPC } ?? 0 }
         return calls

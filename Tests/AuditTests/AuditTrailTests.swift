@@ -160,16 +160,10 @@ struct AuditTrailTests {
 
     @Test("So many lines may wait for the disk, and for one more the answer is busy")
     func waitingLines() throws {
-        let (disk, hold) = (TestDisk(), DispatchSemaphore(value: 0))
-        var calls = disk.calls
-        let isHeld = Shared(false)
-        calls.synchronize = { _ in
-            if isHeld.value { hold.wait() }
-            return 0
-        }
-        let trail = try scene.open(calls: calls) { $0.aheadBytes = 1 << 30 }
+        let disk = TestDisk()
+        let trail = try scene.open(calls: disk.calls) { $0.aheadBytes = 1 << 30 }
         #expect(becomesTrue { (try? scene.lines().count) == 1 })
-        isHeld.with { $0 = true }
+        disk.hold()
         func append(_ sequence: UInt64) throws {
             let reservation = try #require(try trail.reserve(.change(sequence), isRemoval: false))
             trail.append(.change(sequence), reservation) { _ in }
@@ -179,8 +173,7 @@ struct AuditTrailTests {
         #expect(becomesTrue { (try? scene.lines().count) == 2 })
         for sequence in 0..<UInt64(Limits.auditLinesWaitingMax) { try append(2 + sequence) }
         #expect(throws: ServiceError(.busy, "")) { try trail.reserve(.change(0), isRemoval: true) }
-        isHeld.with { $0 = false }
-        hold.signal()
+        disk.letGo()
         trail.close()
         #expect(try scene.lines().count == Limits.auditLinesWaitingMax + 3)
     }
