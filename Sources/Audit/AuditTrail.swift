@@ -335,7 +335,7 @@ package final class AuditTrail: Sendable {
 
     /// Moves the file aside and begins another one, or opens another one when somebody has moved the file. The lines
     /// that were appended before go to the file before, if they can be written. While a new file is wanted already,
-    /// this adds nothing. The last line has no new file behind it.
+    /// this adds nothing. Behind the last line none is begun unless somebody has moved the file.
     package func beginNewFile() {
         state.withLock { state in
             state.linesBeforeNewFile = state.linesBeforeNewFile ?? state.waiting.count
@@ -371,12 +371,17 @@ package final class AuditTrail: Sendable {
         /// What sums up refusals without lines.
         var summary: AuditRecord?
         var wantsNewFile = false
+        /// Whether the last line was written before.
+        var isEnd = false
     }
 
     private func run(_ writer: AuditWriter) {
         writer.thread.bind()
         while let turn = nextTurn(isRetrying: writer.isFailing) {
-            if turn.wantsNewFile { writer.beginNewFile(at: date(), key.withLock { $0 }) }
+            // Behind the last line only a file that somebody has moved needs another one, whose chain goes on.
+            if turn.wantsNewFile, !turn.isEnd || writer.isMoved {
+                writer.beginNewFile(at: date(), key.withLock { $0 })
+            }
             let lost = turn.lost > 0 ? AuditRecord.ofService("lost-lines", detail: "\(turn.lost)") : nil
             // The last of the entries may be the end of the audit.
             let entries = [lost].map(entryWithoutRoom) + turn.entries + [turn.summary].map(entryWithoutRoom)
@@ -418,8 +423,6 @@ package final class AuditTrail: Sendable {
         let tellsLost = state.lost > 0 && hasRoom(for: Limits.auditLineFrameBytesMax, state)
         let summaryBytes = Limits.auditLineFrameBytesMax + Limits.auditTextBytesMax
         let hasRoomToSumUp = sumsUp && hasRoom(for: summaryBytes, leaving: roomOfChanges, state)
-        // The last line ends the last file.
-        if state.isClosed, state.linesBeforeNewFile == state.waiting.count { state.linesBeforeNewFile = nil }
         let wantsNewFile = state.linesBeforeNewFile != nil
         let hasWork = !state.waiting.isEmpty || wantsNewFile || state.wantsRoom || tellsLost || hasRoomToSumUp
         guard hasWork || isDue else { return nil }
@@ -433,6 +436,7 @@ package final class AuditTrail: Sendable {
             (turn.wantsNewFile, state.linesBeforeNewFile) = (wantsNewFile, nil)
         }
         state.wantsRoom = false
+        turn.isEnd = state.isClosed && turn.entries.isEmpty
         if tellsLost { (turn.lost, state.lost) = (state.lost, 0) }
         if hasRoomToSumUp {
             turn.summary = refusals.withLock { $0.takeSummary() }

@@ -107,6 +107,9 @@ final class AuditWriter: @unchecked Sendable {
         return line
     }
 
+    /// Whether the path has another file now, or none.
+    var isMoved: Bool { !file.isInPlace }
+
     /// Moves the file aside, unless somebody else has, and begins another one whose first line continues the chain. On
     /// a failure the lines go on in the present file; so they do when another file has the name for the moved one.
     func beginNewFile(at time: UInt64, _ key: AuditTrail.Key) {

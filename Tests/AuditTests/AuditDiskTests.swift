@@ -71,8 +71,21 @@ struct AuditDiskTests {
         #expect(try scene.verify().findings == [])
     }
 
-    @Test("A new file that is asked for behind the last line is not begun")
+    @Test("Behind the last line a new file is begun only when another program has moved the one before")
     func rotationAtTheEnd() throws {
+        try rotateAtTheEnd()
+        #expect(try scene.files() == [scene.path] && scene.lines().count == 2)
+        let moved = scene.scratch.path + "/audit.jsonl.old"
+        unlink(scene.path)
+        try rotateAtTheEnd { rename(scene.path, moved) }
+        #expect(try scene.files() == [moved, scene.path] && scene.lines(moved).count == 2 && scene.lines().count == 1)
+        // The next service continues the chain.
+        try scene.open().close()
+        #expect(try scene.verify().findings == [])
+    }
+
+    /// Asks for another file when the last line waits for the disk.
+    private func rotateAtTheEnd(_ before: () -> CInt = { 0 }) throws {
         let isClosed = Shared(false)
         let trail = try openHeld()
         Thread {
@@ -81,10 +94,10 @@ struct AuditDiskTests {
         }.start()
         func refusal() -> ServiceError? { thrownServiceError { _ = try trail.reserve(.change(1), isRemoval: true) } }
         #expect(becomesTrue { refusal()?.code == .shuttingDown })
+        #expect(before() == 0)
         trail.beginNewFile()
         disk.letGo()
         #expect(becomesTrue { isClosed.value })
-        #expect(try scene.files() == [scene.path] && scene.lines().count == 2)
     }
 
     @Test("A new file that is asked for before the first line is written has that line before it")
