@@ -88,7 +88,7 @@ let allSweeps = [
             Over TLS devices open documents, their grants are checked, and shelves are filled and read. A backup is \
             made every ten seconds. In the middle the service is restarted. Slopes are medians of the rises between \
             each two windows before the restart, and after it, without the first half of each: the change log reaches \
-            its bound after two minutes, and its pages are as full as they stay after eight.
+            its bound after two minutes, and its pages are as full as they stay after about eight.
             """, seconds: 60,
         run: overTime),
     Sweep(
