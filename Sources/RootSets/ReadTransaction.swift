@@ -3,7 +3,7 @@ import Core
 import Dispatch
 import Foundation
 
-/// A read transaction with cursors over both databases of sets. It is made once and renewed for each use.
+/// A read with cursors over both databases of sets. It is made once and renewed for each use.
 ///
 /// Sendable without the compiler's proof: one thread uses a transaction at a time. The pool hands it on under its lock.
 /// With MDB_NOTLS, different threads may use it in turn.
@@ -16,17 +16,15 @@ final class ReadTransaction: @unchecked Sendable {
     private var isInUse = false
 
     init(_ environment: StorageEnvironment) throws(StorageFailure) {
-        var handle: OpaquePointer?
         var packed: OpaquePointer?
         var large: OpaquePointer?
-        try check(mdb_txn_begin(environment.handle, nil, UInt32(MDB_RDONLY), &handle), "beginning a read")
-        guard let handle else { throw StorageFailure(ENOMEM, "beginning a read") }
+        let handle = try environment.beginReader()
         let code = mdb_cursor_open(handle, environment.packed.handle, &packed)
         let largeCode = mdb_cursor_open(handle, environment.large.handle, &large)
         guard let packed, let large else {
             packed.map { mdb_cursor_close($0) }
             large.map { mdb_cursor_close($0) }
-            mdb_txn_abort(handle)
+            environment.end(handle)
             throw StorageFailure(code == MDB_SUCCESS ? largeCode : code, "beginning a read")
         }
         mdb_txn_reset(handle)
@@ -40,7 +38,7 @@ final class ReadTransaction: @unchecked Sendable {
         // LMDB's cursors of a read transaction are this object's own memory, whatever happened to the transaction.
         mdb_cursor_close(packed)
         mdb_cursor_close(large)
-        mdb_txn_abort(handle)
+        environment.end(handle)
     }
 
     /// Begins a read that sees everything committed before this call. It lasts until `reset`.

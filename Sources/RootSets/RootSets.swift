@@ -21,6 +21,9 @@ package final class RootSets: Sendable {
         /// Whether the log is kept beyond that, too, as long as the disk has room for it: for a few changes in a
         /// storage that somebody else keeps the log of.
         package var keepsWholeLog: Bool
+        /// Threads that read at one time, besides those that the storage has itself. More may read; what those need is
+        /// taken then. The default is one a processor.
+        package var workers = ProcessInfo.processInfo.activeProcessorCount
 
         package init(
             directory: String, sizeLimitBytes: Int = 16 << 30, reserveBytes: Int = 16 << 20,
@@ -97,6 +100,11 @@ package final class RootSets: Sendable {
             })
     }
 
+    /// Workers for which places in LMDB's table of readers, which has 1,024, are taken at the opening.
+    private static let readingWorkersMax = 512
+    /// The writer, the check, the building of directories, a backup, and the pages and timers of the service.
+    private static let readersBesideWorkers = 8
+
     private static func open(
         _ configuration: Configuration, _ lock: DirectoryLock, _ surroundings: StorageSurroundings,
         _ health: StorageHealth, _ newest: NewestCommit, _ check: StorageCheck, acceptsLoss: Bool = false,
@@ -106,7 +114,8 @@ package final class RootSets: Sendable {
             directory: configuration.directory, lock: lock,
             bytesMax: configuration.sizeLimitBytes + configuration.reserveBytes,
             reserveBytes: configuration.reserveBytes, surroundings, health: health, newest: newest,
-            acceptsLoss: acceptsLoss, deferring: deferring)
+            acceptsLoss: acceptsLoss, deferring: deferring,
+            readers: min(configuration.workers, readingWorkersMax) + readersBesideWorkers)
         check.begin(environment)
         return environment
     }

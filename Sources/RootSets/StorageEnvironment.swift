@@ -41,11 +41,19 @@ final class StorageEnvironment: @unchecked Sendable {
     /// The newest commit that this process has acknowledged or found. Others that open the storage later share it.
     private let newest: NewestCommit
     /// Signalled when the environment was closed.
-    let closing: DispatchSemaphore
+    let closing = DispatchSemaphore(value: 0)
 
-    /// Reads that have ended and can begin again, as many as there were at one time. They keep their places in the
-    /// table of readers: taking one needs a mutex, which another process keeps if it is stopped in that moment.
+    /// Reads that have ended and can begin again. They keep their places in the table of readers: taking one needs a
+    /// mutex, which another process keeps if it is stopped in that moment. There are those that the opening has taken,
+    /// and those that were needed besides.
     private let idleReaders = Lock<[IdleReader]>([])
+
+    /// Where stale readers are forgotten, and the calls for it that have not ended.
+    private let forgetting = DispatchQueue(label: "rootgate.stale-readers")
+    private let unfinishedForgetting = Lock(0)
+    /// The writer and the timer that watches it may both wait.
+    private static let forgettingMax = 2
+    private static let forgettingLimit = DispatchTimeInterval.milliseconds(200)
 
     /// Sendable without the compiler's proof: with MDB_NOTLS, different threads may use a transaction in turn.
     private struct IdleReader: @unchecked Sendable {
@@ -68,7 +76,8 @@ final class StorageEnvironment: @unchecked Sendable {
     /// damage. `newest`: the newest commit that this process knows of. `isInspected`: whether it is only to be checked;
     /// then an older format is refused, and a missing note stays missing. `acceptsLoss`: whether the operator's word is
     /// taken that the newest commit may be gone. `deferring`: the databases the structure of whose trees may be left
-    /// for `checkStructure`. Nobody may read one of them or write before.
+    /// for `checkStructure`. Nobody may read one of them or write before. `readers`: reads at one time for which places
+    /// in the table of readers are taken now.
     ///
     /// Throws `storageInUse` when another process or object has the environment open, `storageDamaged` when a file is
     /// truncated or damaged, has lost a commit that was acknowledged or has a format that this version does not read,
@@ -77,7 +86,7 @@ final class StorageEnvironment: @unchecked Sendable {
         directory: String, lock held: DirectoryLock? = nil, bytesMax: Int, reserveBytes: Int,
         _ surroundings: StorageSurroundings = StorageSurroundings(), health: StorageHealth = StorageHealth(),
         newest: NewestCommit = NewestCommit(), isInspected: Bool = false, acceptsLoss: Bool = false,
-        deferring: [DatabaseName] = []
+        deferring: [DatabaseName] = [], readers: Int = 0
     ) throws(ServiceError) {
         let lock = if let held { held } else { try DirectoryLock(directory: directory) }
         guard !lock.isRemoved else {
@@ -90,7 +99,6 @@ final class StorageEnvironment: @unchecked Sendable {
         let trust = DatabaseTrust(health)
         (self.health, self.trust) = (health, trust)
         checkedBuckets = CheckedBuckets(mapBytes: bytesMax)
-        closing = DispatchSemaphore(value: 0)
         storage_guard_install()
         do throws(StorageFailure) {
             let use = try lock.use()
@@ -138,6 +146,7 @@ final class StorageEnvironment: @unchecked Sendable {
             // The note says that there are data, so it comes last.
             if !isOld { try StorageEnvironment.makeNamesDurable(in: directory) }
             try noteNewest()
+            keepReaders(readers)
         } catch {
             throw error.asServiceError
         }
@@ -175,7 +184,6 @@ final class StorageEnvironment: @unchecked Sendable {
         health = StorageHealth()
         trust = DatabaseTrust(health)
         checkedBuckets = CheckedBuckets(mapBytes: 0)
-        closing = DispatchSemaphore(value: 0)
         storage_guard_install()
         var environment: OpaquePointer?
         var (claim, places): (Claim?, ReaderPlaces?)
@@ -595,9 +603,30 @@ final class StorageEnvironment: @unchecked Sendable {
     func syncNote() -> Bool { mark?.sync() ?? true }
 
     /// Forgets readers of other processes that have ended without saying so: what they read could not be used again.
-    func forgetStaleReaders() {
+    ///
+    /// To forget one, LMDB needs the mutex of the table of readers. A process that was stopped while it took a place
+    /// has that mutex. So a thread of its own waits for it, and this returns false when that takes too long.
+    @discardableResult
+    func forgetStaleReaders() -> Bool {
+        let begins = unfinishedForgetting.withLock { count in
+            guard count < StorageEnvironment.forgettingMax else { return false }
+            count += 1
+            return true
+        }
+        guard begins else { return false }
+        let isOver = DispatchSemaphore(value: 0)
+        // Weakly: behind the end of this call, the thread keeps the environment only while it waits for the mutex.
+        forgetting.async { [weak self] in
+            self?.clearStalePlaces()
+            isOver.signal()
+        }
+        return isOver.wait(timeout: .now() + StorageEnvironment.forgettingLimit) == .success
+    }
+
+    private func clearStalePlaces() {
         var stale: CInt = 0
         _ = mdb_reader_check(handle, &stale)
+        unfinishedForgetting.withLock { $0 -= 1 }
     }
 
     /// A meta page as it stands in the file; `nil` when it is none. Throws when it can't be read.
@@ -737,7 +766,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Before which commit there are snapshots that can be taken back; `nil`: there are none.
     private func snapshotsToTakeBack() throws(StorageFailure) -> Int? {
         // Another program may have got the number of a process that has ended.
-        forgetStaleReaders()
+        guard forgetStaleReaders() else { return nil }
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")
         // LMDB reads the table first: it can't be read if its file was cut. While another program reads an older
@@ -905,20 +934,30 @@ final class StorageEnvironment: @unchecked Sendable {
         return try body(reader)
     }
 
-    private func beginReader() throws(StorageFailure) -> OpaquePointer {
+    /// Begins a read, which lasts until `end`.
+    func beginReader() throws(StorageFailure) -> OpaquePointer {
         if let idle = idleReaders.withLock({ $0.popLast() }) {
             let code = mdb_txn_renew(idle.handle)
             if code != MDB_SUCCESS { mdb_txn_abort(idle.handle) }
-            try check(code, "counting pages")
+            try check(code, "beginning a read")
             return idle.handle
         }
         var reader: OpaquePointer?
-        try check(mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &reader), "counting pages")
-        guard let reader else { throw StorageFailure(ENOMEM, "counting pages") }
+        try check(mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &reader), "beginning a read")
+        guard let reader else { throw StorageFailure(ENOMEM, "beginning a read") }
         return reader
     }
 
-    private func end(_ reader: OpaquePointer) {
+    /// Takes places in the table of readers for so many reads at one time. More are taken when they are needed. Takes
+    /// fewer when the table is full, or can't be used: then the first read that lacks a place fails.
+    private func keepReaders(_ count: Int) {
+        var readers: [OpaquePointer] = []
+        while readers.count < count, let reader = try? beginReader() { readers.append(reader) }
+        for reader in readers { end(reader) }
+    }
+
+    /// Ends a read. Its cursors are closed before. It may have been reset.
+    func end(_ reader: OpaquePointer) {
         mdb_txn_reset(reader)
         let idle = IdleReader(handle: reader)
         idleReaders.withLock { $0.append(idle) }

@@ -317,9 +317,10 @@ package final class Service: Sendable {
             }
             log(.info, "\(note.line) (remove \(configuration.dataDirectory)/\(RestoreNote.fileName) to hide this line)")
         }
-        let storage = RootSets.Configuration(
+        var storage = RootSets.Configuration(
             directory: configuration.dataDirectory, sizeLimitBytes: configuration.storageBytesMax,
             reserveBytes: configuration.storageReserveBytes, logRetentionBytes: configuration.logRetentionBytes)
+        storage.workers = configuration.workers
         do throws(ServiceError) {
             guard let cluster = configuration.cluster else {
                 return try RootSets(

@@ -59,6 +59,45 @@ struct StoppedReaderTests {
         }
     }
 
+    #if !canImport(Darwin)
+    /// The mutex of LMDB's table of readers, which a thread has as a process would that was stopped while it took a
+    /// place. It has it until `letGo`, but not for ever: then what has waited for it goes on, and the test fails.
+    private final class TableMutex: Sendable {
+        private static let secondsMax = 40
+        private let isHeld = Shared(false)
+        private let (end, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+
+        init(of directory: String) throws {
+            // It stays open: to close it would end the locks that this process has on the table.
+            let file = open(directory + "/" + ReaderTable.fileName, O_RDWR | O_CLOEXEC)
+            let table = mmap(nil, ReaderTable.headerBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+            let header = UInt(bitPattern: try #require(table == MAP_FAILED ? nil : table))
+            Thread { [isHeld, end, ended] in
+                defer { ended.signal() }
+                guard let header = UnsafeMutableRawPointer(bitPattern: header) else { return }
+                // It is behind the layout.
+                let mutex = (header + ReaderTable.beginning.count).assumingMemoryBound(to: pthread_mutex_t.self)
+                guard pthread_mutex_lock(mutex) == 0 else { return }
+                isHeld.with { $0 = true }
+                _ = end.wait(timeout: .now() + .seconds(TableMutex.secondsMax))
+                isHeld.with { $0 = false }
+                pthread_mutex_unlock(mutex)
+                munmap(header, ReaderTable.headerBytes)
+            }.start()
+            let isHeld = isHeld
+            #expect(becomesTrue { isHeld.value })
+        }
+
+        /// Returns whether the thread had it until now.
+        func letGo() -> Bool {
+            let wasHeld = isHeld.value
+            end.signal()
+            ended.wait()
+            return wasHeld
+        }
+    }
+    #endif
+
     /// A small storage with a large reserve, half of which is used.
     private final class ReadStorage {
         let scratch = ScratchDirectory()
@@ -112,6 +151,18 @@ struct StoppedReaderTests {
                 }
             }
             return nil
+        }
+
+        /// Removes root hashes within so many reads, one in the other.
+        func remove(_ roots: [Digest], besideReads count: Int) throws(ServiceError) {
+            guard count > 0 else {
+                _ = try sets.apply(Mutation(.removeRoots(name, roots)))
+                return
+            }
+            try sets.read { snapshot throws(ServiceError) in
+                _ = try snapshot.statistics()
+                try remove(roots, besideReads: count - 1)
+            }
         }
 
         /// Whether that is why a change was refused.
@@ -215,28 +266,41 @@ struct StoppedReaderTests {
     @Test("Neither changes nor reads wait for a process that was stopped while it took a place in the table")
     func stoppedBeginning() throws {
         let storage = try ReadStorage()
-        _ = try storage.sets.statistics()
-        let file = open(storage.directory + "/" + ReaderTable.fileName, O_RDWR | O_CLOEXEC)
-        defer { close(file) }
-        let table = mmap(nil, ReaderTable.headerBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-        let header = try #require(table == MAP_FAILED ? nil : table)
-        defer { munmap(header, ReaderTable.headerBytes) }
-        // The mutex is behind the layout. This thread has it as the stopped process would.
-        let mutex = (header + ReaderTable.beginning.count).assumingMemoryBound(to: pthread_mutex_t.self)
-        #expect(pthread_mutex_lock(mutex) == 0)
-        let (isDone, passed) = (Shared(false), Shared(0))
-        let (sets, name, kept) = (storage.sets, storage.name, storage.kept)
+        let mutex = try TableMutex(of: storage.directory)
+        for roots in storage.kept {
+            #expect(throws: Never.self) { try storage.remove(roots, besideReads: 6) }
+        }
+        // The mutex is LMDB's: another process waits for it, and for nothing else.
+        let (directory, output) = (storage.directory, storage.scratch.path + "/backup")
+        let backup = Shared<ProbeRun.Ending?>(nil)
         Thread {
-            for roots in kept {
-                if (try? sets.apply(Mutation(.removeRoots(name, roots)))) != nil { passed.with { $0 += 1 } }
-                if (try? sets.statistics()) != nil { passed.with { $0 += 1 } }
-            }
-            isDone.with { $0 = true }
+            let run = try? ProbeRun(["backup", directory], outputTo: output)
+            backup.with { $0 = run?.ending }
         }.start()
-        #expect(becomesTrue { isDone.value })
-        #expect(pthread_mutex_unlock(mutex) == 0)
-        #expect(becomesTrue { isDone.value } && passed.value == 2 * kept.count)
+        Thread.sleep(forTimeInterval: 2)
+        #expect(backup.value == nil)
+        #expect(mutex.letGo(), "a change or a read has waited")
+        #expect(becomesTrue { backup.value == .exit(0) })
         withExtendedLifetime(storage) {}
+    }
+
+    @Test("While a process is stopped in the table, nobody waits for one that was killed; it is forgotten later")
+    func stoppedBeginningAndKilled() throws {
+        let storage = try ReadStorage()
+        let reader = try Reader.stoppedBackup(of: storage.directory)
+        let mutex = try TableMutex(of: storage.directory)
+        kill(reader.number, SIGKILL)
+        reader.process.waitUntilExit()
+        // The timer that watches the writer comes each second.
+        Thread.sleep(forTimeInterval: 3)
+        let addition = storage.fill()
+        #expect(storage.isHeld(by: reader, addition), "\(addition?.reason ?? "no addition was refused")")
+        let removal = storage.removeAbsent(2000)
+        #expect(storage.isHeld(by: reader, removal), "\(removal?.reason ?? "no removal was refused")")
+        #expect(mutex.letGo(), "a change has waited")
+        for roots in storage.kept {
+            #expect(becomesTrue { (try? storage.sets.apply(Mutation(.removeRoots(storage.name, roots)))) != nil })
+        }
     }
     #endif
 
