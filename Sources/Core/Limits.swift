@@ -368,6 +368,10 @@ public enum Limits {
     /// portion of so many proofs takes a quarter of the time, and not much longer for each proof.
     public static let proofsPerSharedPortionMax = 64
     public static let sharedPortions = 32
+    /// Microseconds that the signatures of such a portion take at most, as far as was measured at the start. Where
+    /// libcrypto verifies them, so many are taken.
+    public static let sharedPortionMicroseconds = 600
+    public static let libcryptoProofsPerSharedPortion = 8
     /// Waiting proofs for which a further worker is woken. For fewer, waking costs more than it gains.
     public static let proofsPerPortionMin = 4
     /// Proofs that a worker takes from one connection before it takes any from the next one.

@@ -102,6 +102,18 @@ package struct BatchPlan: Sendable {
         return max(count, min(capacity, start + (count - start + width - 1) / width * width))
     }
 
+    /// Seconds for a batch of 0 to `capacity` items.
+    package func seconds(for count: Int) -> Double {
+        let split = splits[count]
+        return contenders[split.first].seconds(for: split.count)
+            + contenders[split.rest].seconds(for: count - split.count)
+    }
+
+    /// The most items, 1 at least, that a batch may have to be processed within so many seconds.
+    package func count(within seconds: Double) -> Int {
+        (1...max(1, capacity)).last { self.seconds(for: $0) <= seconds } ?? 1
+    }
+
     /// The contenders that batches of some size are given to.
     package var used: Set<Int> {
         Set(splits.dropFirst().flatMap { [$0.first, $0.rest] })

@@ -116,6 +116,9 @@ package final class SignatureEngine: Sendable {
     /// Rounds `count` up: how many checks take as much time as `count` of them.
     package func filled(_ count: Int) -> Int { kernelInUse?.filled(count) ?? count }
 
+    /// The most signed proofs that a worker takes at once while peers take turns.
+    package var sharedPortion: Int { kernelInUse?.sharedPortion ?? Limits.libcryptoProofsPerSharedPortion }
+
     /// The kernels that verify at present; empty when only libcrypto verifies.
     package var kernelNames: [String] { kernelInUse?.names ?? [] }
 

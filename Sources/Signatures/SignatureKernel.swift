@@ -25,6 +25,8 @@ final class SignatureKernel: @unchecked Sendable {
     private let builder: Member
     /// Of the kernels in use and, where it is, of libcrypto; empty when nothing was measured.
     let rates: [KernelRate]
+    /// Checks by new keys that take no longer than a portion may while peers take turns.
+    let sharedPortion: Int
 
     /// `members` are not empty, and live forever. Contender number `members.count` of a plan is libcrypto.
     init(_ members: [Member], newPlan: BatchPlan, knownPlan: BatchPlan, builder: Int, isMeasured: Bool = true) {
@@ -37,6 +39,11 @@ final class SignatureKernel: @unchecked Sendable {
             "a kernel gets tables that it can't read")
         (self.members, self.newPlan, self.knownPlan) = (members, newPlan, knownPlan)
         self.builder = members[builder]
+        let sharedSeconds = Double(Limits.sharedPortionMicroseconds) / 1e6
+        sharedPortion =
+            isMeasured
+            ? min(newPlan.count(within: sharedSeconds), Limits.proofsPerSharedPortionMax)
+            : Limits.proofsPerSharedPortionMax
         let names = members.map(\.kernel.name) + [KernelRate.libcryptoName]
         rates =
             isMeasured

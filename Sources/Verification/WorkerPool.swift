@@ -252,7 +252,9 @@ package final class WorkerPool: Sendable {
         let kind = state.kindTurns.next(
             promptPeers: state.turns[.prompt].count, followingPeers: state.turns[.following].count)
         let share = (state.items[kind] + state.workerCount - 1) / max(1, state.workerCount)
-        let most = state.sharedPortions > 0 ? Limits.proofsPerSharedPortionMax : Limits.proofsPerPortionMax
+        let isShared = state.sharedPortions > 0
+        let most = isShared ? Limits.proofsPerSharedPortionMax : Limits.proofsPerPortionMax
+        var turn = Limits.proofsPerTurn
         var room = min(most, resources.signatures.filled(max(Limits.proofsPerPortionMin, share)))
         state.sharedPortions = max(0, state.sharedPortions - 1)
         var slices: [Slice] = []
@@ -272,9 +274,16 @@ package final class WorkerPool: Sendable {
                 endTurn(of: source, kind, taken: items, isWorkDone: request.isTaken, &state)
                 return .challenges(request, range)
             case .verification(let request):
-                if slices.isEmpty { isSigned = request.isSigned }
+                if slices.isEmpty {
+                    isSigned = request.isSigned
+                    if isShared, isSigned {
+                        room = min(room, resources.signatures.sharedPortion)
+                        // Two peers at least find room.
+                        turn = min(turn, (room + 1) / 2)
+                    }
+                }
                 guard request.isSigned == isSigned else { return .pass(slices, isSigned: isSigned) }
-                let count = min(request.count - request.next, Limits.proofsPerTurn, room)
+                let count = min(request.count - request.next, turn, room)
                 precondition(count > 0, "a request waits although all of its proofs were taken")
                 slices.append(Slice(source: source, request: request, range: request.next..<request.next + count))
                 request.next += count

@@ -40,6 +40,17 @@ struct BatchPlanTests {
         #expect((1...64).allSatisfy { plan[$0].count == $0 })
     }
 
+    @Test("As many items are processed within a time as whole steps fit into it, and one at least")
+    func withinTime() {
+        // A library takes a rest of one or two, a kernel each four.
+        let plan = BatchPlan([times(width: 4, step: 24), times(width: 1, step: 10)], capacity: 64)
+        #expect(plan.seconds(for: 0) == 0 && plan.seconds(for: 6) == 44 && plan.seconds(for: 8) == 48)
+        #expect(plan.count(within: 100) == 16)
+        #expect(plan.count(within: 106) == 17)
+        #expect(plan.count(within: 9) == 1)
+        #expect(plan.count(within: 1e6) == 64)
+    }
+
     @Test("A split gives every item to somebody, and is never slower than one contender alone")
     func random() {
         var generator = SeededGenerator(seed: runSeed)

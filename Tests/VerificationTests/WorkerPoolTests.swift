@@ -313,6 +313,37 @@ struct WorkerPoolTests {
         #expect(pool.depth == 0)
     }
 
+    @Test("A worker takes few signed proofs at once while peers take turns, and of each peer half of them at most")
+    func sharedSignedPortions() throws {
+        let fixture = try Fixture()
+        let (packed, _, _) = try samples(fixture)
+        let pool = try WorkerPool(fixture.resources, workerCount: 0, waitingItemsMax: 40_000)
+        let worker = try pool.attachWorker {}
+        let read = Shared([0, 0])
+        let sources = (1...2).map { WorkSource(.address(UInt32($0))) }
+        for (index, source) in sources.enumerated() {
+            let request = VerificationRequest(count: 2000, isSigned: true, wantsRoots: false) { _ in
+                read.with { $0[index] += 1 }
+                return packed.proofs[1]
+            } completion: { _, _ in
+            }
+            #expect(pool.submit(request, from: source))
+        }
+        /// How many proofs of each source the worker takes at once.
+        func portion() -> [Int] {
+            let before = read.value
+            #expect(worker.work())
+            return zip(read.value, before).map(-)
+        }
+        #expect(portion().reduce(0, +) == Limits.proofsPerPortionMax)
+        let most = fixture.resources.signatures.sharedPortion
+        let turn = min(Limits.proofsPerTurn, (most + 1) / 2)
+        #expect((1...Limits.proofsPerSharedPortionMax).contains(most))
+        for _ in 0..<8 { #expect(Set(portion()) == [turn, most - turn]) }
+        while worker.work() {}
+        #expect(pool.depth == 0)
+    }
+
     @Test("A source's next work counts for the peer that it has become, and what waits for the one before")
     func moved() throws {
         let fixture = try Fixture()
