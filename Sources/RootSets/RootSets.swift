@@ -21,8 +21,8 @@ package final class RootSets: Sendable {
         /// Whether the log is kept beyond that, too, as long as the disk has room for it: for a few changes in a
         /// storage that somebody else keeps the log of.
         package var keepsWholeLog: Bool
-        /// Threads that read at one time, besides those that the storage has itself. More may read; what those need is
-        /// taken then. The default is one a processor.
+        /// How many threads read at one time, not counting the storage's own. Places for them in the table of readers
+        /// are taken at the opening; further threads take theirs when they first read. The default is one a processor.
         package var workers = ProcessInfo.processInfo.activeProcessorCount
 
         package init(
@@ -100,10 +100,12 @@ package final class RootSets: Sendable {
             })
     }
 
-    /// Workers for which places in LMDB's table of readers, which has 1,024, are taken at the opening.
-    private static let readingWorkersMax = 512
-    /// The writer, the check, the building of directories, a backup, and the pages and timers of the service.
-    private static let readersBesideWorkers = 8
+    /// Workers for which places in LMDB's table of readers are taken at the opening. With the others they are fewer
+    /// than 126, which is what another program may have mapped of the table: LMDB's own default.
+    private static let readingWorkersMax = 96
+    /// The writer, the check and a backup take two each. The others are for the building of directories, and for the
+    /// pages and timers of the service.
+    private static let readersBesideWorkers = 16
 
     private static func open(
         _ configuration: Configuration, _ lock: DirectoryLock, _ surroundings: StorageSurroundings,

@@ -48,10 +48,11 @@ final class StorageEnvironment: @unchecked Sendable {
     /// and those that were needed besides.
     private let idleReaders = Lock<[IdleReader]>([])
 
-    /// Where stale readers are forgotten, and the calls for it that have not ended.
+    /// The queue on which stale readers are forgotten, and how many calls for that have not ended.
     private let forgetting = DispatchQueue(label: "rootgate.stale-readers")
     private let unfinishedForgetting = Lock(0)
-    /// The writer and the timer that watches it may both wait.
+    /// One for the writer, and one for the timer that watches it, when both come at one time. While the queue waits for
+    /// the mutex, no more are begun.
     private static let forgettingMax = 2
     private static let forgettingLimit = DispatchTimeInterval.milliseconds(200)
 
@@ -605,7 +606,8 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Forgets readers of other processes that have ended without saying so: what they read could not be used again.
     ///
     /// To forget one, LMDB needs the mutex of the table of readers. A process that was stopped while it took a place
-    /// has that mutex. So a thread of its own waits for it, and this returns false when that takes too long.
+    /// has that mutex. So another thread waits for it. Returns false when that takes too long, or fails: then some may
+    /// not be forgotten.
     @discardableResult
     func forgetStaleReaders() -> Bool {
         let begins = unfinishedForgetting.withLock { count in
@@ -615,18 +617,17 @@ final class StorageEnvironment: @unchecked Sendable {
         }
         guard begins else { return false }
         let isOver = DispatchSemaphore(value: 0)
-        // Weakly: behind the end of this call, the thread keeps the environment only while it waits for the mutex.
+        // Weakly: once this call has returned, the queue keeps the environment only while it waits for the mutex.
         forgetting.async { [weak self] in
-            self?.clearStalePlaces()
-            isOver.signal()
+            if self?.clearStalePlaces() == MDB_SUCCESS { isOver.signal() }
         }
         return isOver.wait(timeout: .now() + StorageEnvironment.forgettingLimit) == .success
     }
 
-    private func clearStalePlaces() {
+    private func clearStalePlaces() -> CInt {
+        defer { unfinishedForgetting.withLock { $0 -= 1 } }
         var stale: CInt = 0
-        _ = mdb_reader_check(handle, &stale)
-        unfinishedForgetting.withLock { $0 -= 1 }
+        return mdb_reader_check(handle, &stale)
     }
 
     /// A meta page as it stands in the file; `nil` when it is none. Throws when it can't be read.
@@ -765,7 +766,8 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// Before which commit there are snapshots that can be taken back; `nil`: there are none.
     private func snapshotsToTakeBack() throws(StorageFailure) -> Int? {
-        // Another program may have got the number of a process that has ended.
+        // Another program may have got the number of a process that has ended. Until that is known, nothing is taken
+        // back.
         guard forgetStaleReaders() else { return nil }
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")

@@ -60,10 +60,10 @@ struct StoppedReaderTests {
     }
 
     #if !canImport(Darwin)
-    /// The mutex of LMDB's table of readers, which a thread has as a process would that was stopped while it took a
-    /// place. It has it until `letGo`, but not for ever: then what has waited for it goes on, and the test fails.
+    /// A thread that holds the mutex of LMDB's table, as a process does that was stopped while it took a place. It lets
+    /// go after `secondsMax` at the latest, so that a wrong wait ends and the test fails.
     private final class TableMutex: Sendable {
-        private static let secondsMax = 40
+        private static let secondsMax = 120
         private let isHeld = Shared(false)
         private let (end, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
 
@@ -105,17 +105,20 @@ struct StoppedReaderTests {
         let sets: RootSets
         let logged = Shared<[String]>([])
         let kept: [[Digest]]
+        /// More than the processors of most machines.
+        static let workers = 32
         private var random = SeededGenerator(seed: runSeed)
 
         /// `shared`: the log that it shares.
         init(sharing shared: MemoryLog? = nil) throws {
             name = try #require(CollaborationIdentifier("deck"))
             let logged = logged
+            var configuration = RootSets.Configuration(
+                directory: scratch.path + "/data", sizeLimitBytes: 8 << 20, reserveBytes: 4 << 20,
+                logRetentionBytes: 1 << 20)
+            configuration.workers = ReadStorage.workers
             let sets = try RootSets(
-                RootSets.Configuration(
-                    directory: scratch.path + "/data", sizeLimitBytes: 8 << 20, reserveBytes: 4 << 20,
-                    logRetentionBytes: 1 << 20),
-                surroundings: shared?.found() ?? StorageSurroundings(), shared: shared,
+                configuration, surroundings: shared?.found() ?? StorageSurroundings(), shared: shared,
                 log: Log { line in logged.with { $0.append("\(line)") } })
             self.sets = sets
             // A storage that shares a log takes no change before it has read that.
@@ -268,7 +271,7 @@ struct StoppedReaderTests {
         let storage = try ReadStorage()
         let mutex = try TableMutex(of: storage.directory)
         for roots in storage.kept {
-            #expect(throws: Never.self) { try storage.remove(roots, besideReads: 6) }
+            #expect(throws: Never.self) { try storage.remove(roots, besideReads: ReadStorage.workers + 4) }
         }
         // The mutex is LMDB's: another process waits for it, and for nothing else.
         let (directory, output) = (storage.directory, storage.scratch.path + "/backup")
