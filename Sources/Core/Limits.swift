@@ -364,13 +364,15 @@ public enum Limits {
     /// Proofs that a worker takes at once if so many wait. Another worker is woken only for what remains, because
     /// waking it for fewer proofs costs more than it gains.
     public static let proofsPerPortionMax = 256
-    /// The same while peers take turns, and for how many portions behind a turn of another peer they count as such. A
-    /// portion of so many proofs takes a quarter of the time, and not much longer for each proof.
+    /// The same while peers take turns: while work of several waits, and for so many proofs, tasks and items of
+    /// challenges behind a turn of another peer. A portion of 64 proofs takes a quarter of the time, and not much
+    /// longer for each proof.
     public static let proofsPerSharedPortionMax = 64
-    public static let sharedPortions = 32
-    /// Microseconds that the signatures of such a portion take at most, as far as was measured at the start. Where
-    /// libcrypto verifies them, so many are taken.
-    public static let sharedPortionMicroseconds = 600
+    public static let sharedItems = 32 * proofsPerSharedPortionMax
+    /// Microseconds that the signatures of such a portion may take, by new keys and by the times that were measured at
+    /// the start. Those by known keys are quicker. Where only libcrypto verifies, nothing is measured: a portion has so
+    /// many proofs.
+    public static let sharedPortionMicroseconds = 660
     public static let libcryptoProofsPerSharedPortion = 8
     /// Waiting proofs for which a further worker is woken. For fewer, waking costs more than it gains.
     public static let proofsPerPortionMin = 4

@@ -100,8 +100,8 @@ package final class RootSets: Sendable {
             })
     }
 
-    /// Workers for which places in LMDB's table of readers are taken at the opening. With the others they are fewer
-    /// than 126, which is what another program may have mapped of the table: LMDB's own default.
+    /// Workers for which places in LMDB's table of readers are taken at the opening. Another program that
+    /// opened the table first may have made it with LMDB's default, 126: some of those stay free.
     private static let readingWorkersMax = 96
     /// The writer, the check and a backup take two each. The others are for the building of directories, and for the
     /// pages and timers of the service.

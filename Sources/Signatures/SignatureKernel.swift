@@ -25,7 +25,7 @@ final class SignatureKernel: @unchecked Sendable {
     private let builder: Member
     /// Of the kernels in use and, where it is, of libcrypto; empty when nothing was measured.
     let rates: [KernelRate]
-    /// Checks by new keys that take no longer than a portion may while peers take turns.
+    /// How many checks fit into a portion while peers take turns.
     let sharedPortion: Int
 
     /// `members` are not empty, and live forever. Contender number `members.count` of a plan is libcrypto.

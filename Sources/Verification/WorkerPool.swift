@@ -27,9 +27,9 @@ package final class WorkerPool: Sendable {
         var meters: [PassMeter] = []
         /// Workers that found no work and must be woken when there is some.
         var sleepers: [PoolWorker] = []
-        /// Whose work was taken last, and for how many portions peers have been known to take turns.
+        /// Whose work was taken last, and for how many items from now on peers count as taking turns.
         var lastPeer: Holder?
-        var sharedPortions = 0
+        var sharedItems = 0
         /// Workers that are performing a portion.
         var busyCount = 0
         var isClosed = false
@@ -252,11 +252,10 @@ package final class WorkerPool: Sendable {
         let kind = state.kindTurns.next(
             promptPeers: state.turns[.prompt].count, followingPeers: state.turns[.following].count)
         let share = (state.items[kind] + state.workerCount - 1) / max(1, state.workerCount)
-        let isShared = state.sharedPortions > 0
+        let isShared = state.sharedItems > 0 || state.turns[kind].count > 1
         let most = isShared ? Limits.proofsPerSharedPortionMax : Limits.proofsPerPortionMax
         var turn = Limits.proofsPerTurn
         var room = min(most, resources.signatures.filled(max(Limits.proofsPerPortionMin, share)))
-        state.sharedPortions = max(0, state.sharedPortions - 1)
         var slices: [Slice] = []
         var isSigned = true
         while room > 0, let source = state.turns[kind].first?.turns[kind].first,
@@ -278,7 +277,7 @@ package final class WorkerPool: Sendable {
                     isSigned = request.isSigned
                     if isShared, isSigned {
                         room = min(room, resources.signatures.sharedPortion)
-                        // Two peers at least find room.
+                        // Another peer finds room, too, unless the room is for one proof.
                         turn = min(turn, (room + 1) / 2)
                     }
                 }
@@ -301,8 +300,9 @@ package final class WorkerPool: Sendable {
         guard let line = state.turns[kind].popFirst(), line.turns[kind].popFirst() === source,
             line.waitingItems >= taken, state.items[kind] >= taken
         else { preconditionFailure("a source ended another source's turn, or more work was taken than was queued") }
+        state.sharedItems = max(0, state.sharedItems - taken)
         if state.lastPeer != line.peer {
-            if state.lastPeer != nil { state.sharedPortions = Limits.sharedPortions }
+            if state.lastPeer != nil { state.sharedItems = Limits.sharedItems }
             state.lastPeer = line.peer
         }
         state.kindTurns.note(kind, cost: 1)

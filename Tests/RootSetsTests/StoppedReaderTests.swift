@@ -271,7 +271,7 @@ struct StoppedReaderTests {
         let storage = try ReadStorage()
         let mutex = try TableMutex(of: storage.directory)
         for roots in storage.kept {
-            #expect(throws: Never.self) { try storage.remove(roots, besideReads: ReadStorage.workers + 4) }
+            #expect(throws: Never.self) { try storage.remove(roots, besideReads: ReadStorage.workers + 10) }
         }
         // The mutex is LMDB's: another process waits for it, and for nothing else.
         let (directory, output) = (storage.directory, storage.scratch.path + "/backup")

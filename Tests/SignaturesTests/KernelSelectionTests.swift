@@ -96,6 +96,20 @@ struct KernelSelectionTests {
         #expect(known.usesTables && known.names == ["wide"])
     }
 
+    @Test("While peers take turns, a portion has as many signatures by new keys as its time allows")
+    func sharedPortion() throws {
+        func portion(stepSeconds step: Double) throws -> Int {
+            let known = times(width: 4, step: step / 5)
+            let kernel = try #require(
+                SignatureKernel.selection(try members(narrow), new: [times(width: 4, step: step)], known: [known]))
+            return SignatureEngine(SignatureEngine.Configuration(), kernel: kernel, log: .none).sharedPortion
+        }
+        #expect(try portion(stepSeconds: 105e-6) == 24)
+        #expect(try portion(stepSeconds: 10e-6) == Limits.proofsPerSharedPortionMax)
+        #expect(try portion(stepSeconds: 1e-3) == 1)
+        #expect(SignatureEngine.libcrypto.sharedPortion == Limits.libcryptoProofsPerSharedPortion)
+    }
+
     @Test("Batches that libcrypto gets are decided by it, and so are rests of others")
     func parts() throws {
         // The kernel takes as long for sixteen as libcrypto for four.

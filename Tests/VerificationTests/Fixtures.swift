@@ -73,7 +73,8 @@ final class Fixture: Sendable {
 
     init(
         people count: Int = 3, validMilliseconds: UInt64 = 1000, replayBytesMax: Int = 64 << 20,
-        noncesMax: Int = 1 << 20, shared: (any SharedLog)? = nil,
+        noncesMax: Int = 1 << 20, signatures: SignatureEngine = SignatureEngine(SignatureEngine.Configuration()),
+        shared: (any SharedLog)? = nil,
         _ surroundings: StorageSurroundings = StorageSurroundings()
     ) throws {
         let random = RandomSource.seeded(runSeed)
@@ -108,7 +109,7 @@ final class Fixture: Sendable {
                 clock: time.clock,
                 random: random),
             nonces: NonceMemory(entriesMax: noncesMax, clock: time.clock),
-            signatures: SignatureEngine(SignatureEngine.Configuration()))
+            signatures: signatures)
     }
 
     func challenge() -> [UInt8] { resources.challenges.challenge() }

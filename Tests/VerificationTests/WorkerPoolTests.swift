@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import Identity
+import Signatures
 import TestSupport
 import Testing
 import Verification
@@ -304,18 +305,22 @@ struct WorkerPoolTests {
         for _ in 0..<20 { submit(Limits.proofsPerPortionMax, from: sources[0]) }
         #expect(portion() == Limits.proofsPerPortionMax)
         submit(1, from: sources[1])
-        // The turn of the other peer is within a portion that has begun as one of a peer that is alone.
-        #expect(portion() == Limits.proofsPerPortionMax)
-        let shared = (0..<Limits.sharedPortions).map { _ in portion() }
-        #expect(shared == [Int](repeating: Limits.proofsPerSharedPortionMax, count: Limits.sharedPortions))
+        // The turn of the other peer is within the first of these portions, and they count from then on.
+        let count = 1 + Limits.sharedItems / Limits.proofsPerSharedPortionMax
+        let shared = (0..<count).map { _ in portion() }
+        #expect(shared == [Int](repeating: Limits.proofsPerSharedPortionMax, count: count))
         #expect(portion() == Limits.proofsPerPortionMax)
         while worker.work() {}
         #expect(pool.depth == 0)
     }
 
-    @Test("A worker takes few signed proofs at once while peers take turns, and of each peer half of them at most")
-    func sharedSignedPortions() throws {
-        let fixture = try Fixture()
+    @Test(
+        "A worker takes few signed proofs at once while peers take turns, and of each peer half of them", .serialized,
+        arguments: [false, true])
+    func sharedSignedPortions(usesKernels: Bool) throws {
+        var configuration = SignatureEngine.Configuration()
+        configuration.usesKernels = usesKernels
+        let fixture = try Fixture(signatures: SignatureEngine(configuration))
         let (packed, _, _) = try samples(fixture)
         let pool = try WorkerPool(fixture.resources, workerCount: 0, waitingItemsMax: 40_000)
         let worker = try pool.attachWorker {}
@@ -335,10 +340,10 @@ struct WorkerPoolTests {
             #expect(worker.work())
             return zip(read.value, before).map(-)
         }
-        #expect(portion().reduce(0, +) == Limits.proofsPerPortionMax)
         let most = fixture.resources.signatures.sharedPortion
         let turn = min(Limits.proofsPerTurn, (most + 1) / 2)
         #expect((1...Limits.proofsPerSharedPortionMax).contains(most))
+        if !usesKernels { #expect(most == Limits.libcryptoProofsPerSharedPortion) }
         for _ in 0..<8 { #expect(Set(portion()) == [turn, most - turn]) }
         while worker.work() {}
         #expect(pool.depth == 0)
