@@ -182,14 +182,12 @@ struct WorkerPoolTests {
     }
 
     @Test(
-        "A source with 100,000 proofs delays a single proof of another by at most one pass per worker",
-        arguments: [1, 4])
+        "A source with 100,000 proofs delays a single proof of another by at most one pass", arguments: [1, 4])
     func fairness(workers: Int) throws {
         let fixture = try Fixture()
         let (packed, _, _) = try samples(fixture)
-        let pool = try WorkerPool(fixture.resources, workerCount: workers, waitingItemsMax: 400_000)
-        let barrier = Barrier()
-        try #require(barrier.hold(workers, of: pool))
+        let pool = try WorkerPool(fixture.resources, workerCount: 0, waitingItemsMax: 400_000)
+        let crew = try (0..<workers).map { _ in try pool.attachWorker {} }
         let begun = Shared(0)
         let large = VerificationRequest(count: 100_000, isSigned: false, wantsRoots: false) { _ in
             begun.increment()
@@ -206,11 +204,11 @@ struct WorkerPoolTests {
         #expect(pool.submit(large, from: WorkSource()))
         #expect(pool.submit(single, from: WorkSource()))
         #expect(pool.depth == 100_001)
-        barrier.open(workers)
-        pool.close()
+        // One after the other: while the system stops a thread that has the single proof, others would go on.
+        while crew.reduce(false, { $1.work() || $0 }) {}
         #expect(begun.value == 100_000)
         let before = try #require(begunBefore.value)
-        #expect(before <= workers * Limits.proofsPerPassMax * 2)
+        #expect(before <= Limits.proofsPerPassMax)
     }
 
     @Test("A pool refuses what is above a peer's share of its queue, and accepts it once the queue is empty")
