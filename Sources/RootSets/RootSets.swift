@@ -100,8 +100,8 @@ package final class RootSets: Sendable {
             })
     }
 
-    /// Workers for which places in LMDB's table of readers are taken at the opening. Another program that
-    /// opened the table first may have made it with LMDB's default, 126: some of those stay free.
+    /// Workers for which places in LMDB's table of readers are taken at the opening. Another program that opened the
+    /// table first may have made it with LMDB's default, 126: some of those stay free.
     private static let readingWorkersMax = 96
     /// The writer, the check and a backup take two each. The others are for the building of directories, and for the
     /// pages and timers of the service.
@@ -137,6 +137,9 @@ package final class RootSets: Sendable {
 
     /// How often everything that is stored was checked, for tests.
     var checkCount: Int { storageCheck.walkCount }
+
+    /// What is signalled when the environment that is open now is closed, for tests.
+    var closing: DispatchSemaphore? { (try? readers.environment())?.closing }
 
     /// Whether a check goes on now, for tests.
     var isBeingChecked: Bool { storageCheck.isWalking }

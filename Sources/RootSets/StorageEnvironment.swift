@@ -739,8 +739,9 @@ final class StorageEnvironment: @unchecked Sendable {
         return oldest
     }
 
-    /// Waits until nobody reads an older snapshot than that of the last commit, but not longer than `limit`: then the
-    /// next commit may use what the one before the last has freed. Returns false when somebody still reads one.
+    /// Waits until nobody reads an older snapshot than that of the last commit: then the next commit may use what the
+    /// one before the last has freed. Returns false when somebody still reads one after `limit`, which may be exceeded
+    /// by one `forgettingLimit`.
     func waitForReaders(_ limit: Duration) throws(StorageFailure) -> Bool {
         var information = MDB_envinfo()
         try check(mdb_env_info(handle, &information), "reading the storage's state")

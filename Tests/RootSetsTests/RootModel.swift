@@ -1,8 +1,9 @@
 import Core
 import Foundation
-import RootSets
 import TestSupport
 import Testing
+
+@testable import RootSets
 
 /// What the root sets ought to be: plain dictionaries, and a list of what was applied.
 struct RootModel {
@@ -268,9 +269,13 @@ final class Storage {
         return try RootSets(configuration, surroundings: surroundings, shared: log)
     }
 
+    /// Returns when LMDB's environment is closed, or after a second, when something else still uses it. Closing an
+    /// environment frees all places that its process has in the table of readers, also those of a later environment.
     func close() {
+        let closing = opened?.closing
         opened?.close()
         opened = nil
+        _ = closing?.wait(timeout: .now() + 1)
     }
 
     /// Closes and opens again. The writer's thread may hold the directory a moment longer than its owner.

@@ -17,7 +17,7 @@ struct SimulationTests {
     func randomWorlds() throws {
         let run = try simulate("--seed", "\(runSeed)", "--seconds", "60")
         #expect(run.hasSucceeded, "\(run.output)")
-        // With a sanitizer and beside other tests it makes some ten thousands, otherwise some millions.
+        // With sanitizers it makes some hundred thousands, otherwise some millions.
         let steps = run.output.firstMatch(of: /seeds, ([0-9]+) steps/).flatMap { Int($0.1) }
         #expect(try #require(steps) > 5000)
     }
