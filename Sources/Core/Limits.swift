@@ -600,8 +600,8 @@ public enum Limits {
     /// Milliseconds that a query may be suspended, and suspended queries of one connection.
     public static let followMillisecondsMax = 60_000
     public static let followsPerConnectionMax = 1024
-    /// Suspended queries of all connections.
-    public static let followsMax = 65_536
+    /// Suspended queries of all connections: 512 of each of 128 peers, and 512 that a newcomer finds free (`Shares`).
+    public static let followsMax = 65_536 + 512
     /// Shelves that one share is put on, items in one page of a shelf, and items before a page.
     public static let recipientsPerShareMax = 128
     public static let highlightsPerPageMax = 64

@@ -70,9 +70,8 @@ struct CrowdTests {
         #expect(try await scene.figure("verdict-unknown") == 0)
     }
 
-    /// There may be 65,536 suspended queries. A newcomer always finds as many places free as each address has. So
-    /// of 127 addresses each has at most 512, which are 65,024.
-    @Test("65,024 followers that one notice wakes at once cost others no more than their processor time")
+    /// A newcomer always finds as many places free as each address has: 512 besides these.
+    @Test("65,536 followers that one notice wakes at once cost others no more than their processor time")
     func wakingFollowers() async throws {
         let scene = try await AttackScene()
         let crowd = try await WakingCrowd(scene)

@@ -12,7 +12,7 @@ import Wire
 /// As many followers of one collaboration as the service lets there be, which a notice wakes all at once, again and
 /// again.
 final class WakingCrowd: Sendable {
-    private static let addresses = 127
+    private static let addresses = 128
     private static let connectionsPerAddress = 4
     private static let queriesPerConnection = 128
 
