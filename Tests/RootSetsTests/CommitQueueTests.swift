@@ -130,7 +130,7 @@ import Testing
         var random = SeededGenerator(seed: runSeed)
         let answers = Shared<[String]>([])
         // They are made before, so that they come faster than they are applied.
-        let additions = (0..<40).map { _ in Mutation(.addRoots(decks, (0..<4000).map { _ in random.digest() })) }
+        let additions = (0..<40).map { _ in Mutation(.addRoots(decks, (0..<1000).map { _ in random.digest() })) }
         for addition in additions {
             sets.submit(addition, of: .address(UInt32(1))) { _ in
                 answers.with { $0.append("addition") }
