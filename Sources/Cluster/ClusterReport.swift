@@ -100,7 +100,8 @@ extension ClusterReport {
     /// Lets the log of a cluster whose etcd has lost it go on behind what a storage has applied. Other storages that
     /// have applied less need a snapshot then. Returns the number of the last segment that was applied.
     ///
-    /// Throws `storageFailed` when the log is not empty, or etcd does not answer, or the storage shares no log.
+    /// Throws `storageFailed` when the log is not empty, or etcd does not answer, or the storage shares no log, and
+    /// `storageInUse` when a service has the directory.
     package static func restartLog(
         of cluster: ClusterSettings, behind directory: String
     ) throws(ServiceError) -> UInt64 {

@@ -251,18 +251,22 @@ package final class RootSets: Sendable {
         }
     }
 
-    /// Where the storage in a directory is in the log that it shares; `nil`: it shares none. No service may have the
-    /// directory.
+    /// Where the storage in a directory is in the log that it shares; `nil`: it shares none.
     ///
-    /// Throws what keeps a storage from being read.
+    /// Throws what keeps a storage from being read, and `storageInUse` when a service has the directory.
     package static func sharedPlace(in directory: String) throws(ServiceError) -> SharedPlace? {
-        let live = try LiveStorage(directory)
-        do throws(StorageFailure) {
-            return try live.cost(of: .log).whileHeld { () throws(StorageFailure) in
-                try live.transaction.sharedPlace()
+        // The lock's directory and file would be made when they are missing.
+        try DataFile.checkExistence(in: directory)
+        let lock = try DirectoryLock(directory: directory)
+        return try withExtendedLifetime(lock) { () throws(ServiceError) in
+            let live = try LiveStorage(directory)
+            do throws(StorageFailure) {
+                return try live.cost(of: .log).whileHeld { () throws(StorageFailure) in
+                    try live.transaction.sharedPlace()
+                }
+            } catch {
+                throw error.asServiceError
             }
-        } catch {
-            throw error.asServiceError
         }
     }
 

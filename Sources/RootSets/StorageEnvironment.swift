@@ -619,7 +619,8 @@ final class StorageEnvironment: @unchecked Sendable {
         let isOver = DispatchSemaphore(value: 0)
         // Weakly: once this call has returned, the queue keeps the environment only while it waits for the mutex.
         forgetting.async { [weak self] in
-            if self?.clearStalePlaces() == MDB_SUCCESS { isOver.signal() }
+            let code = self?.clearStalePlaces()
+            if code == MDB_SUCCESS { isOver.signal() }
         }
         return isOver.wait(timeout: .now() + StorageEnvironment.forgettingLimit) == .success
     }

@@ -259,9 +259,15 @@ struct ClusterServiceTests {
         cluster.services[1].stop()
         try await clients[0].addRoots([try #require(Digest([UInt8](repeating: 1, count: 32)))], to: small.collaboration)
         var settings = ClusterSettings(cluster.etcd.endpoints, name: TestCluster.name)
-        #expect(throws: ServiceError.self) {
-            try ClusterReport.restartLog(of: settings, behind: cluster.services[0].directory.path + "/data")
+        let used = thrown(ServiceError.self) {
+            _ = try ClusterReport.restartLog(of: settings, behind: cluster.services[0].directory.path + "/data")
         }
+        #expect(used?.code == .storageInUse)
+        // It has less, but the log is not empty.
+        let present = thrown(ServiceError.self) {
+            _ = try ClusterReport.restartLog(of: settings, behind: cluster.services[1].directory.path + "/data")
+        }
+        #expect(present?.reason.contains("is not empty") == true, "\(present?.reason ?? "")")
         try cluster.etcd.loseEverything()
         #expect(try await comesTrue { await code { try await clients[0].ping() } == .stale })
         settings.endpoints = cluster.etcd.endpoints
