@@ -124,7 +124,6 @@ final class StorageCheck: Sendable {
             } else {
                 ending = walkAgain(environment, isHurried: task.isHurried)
             }
-            // What was found is told. More of it is looked for, but not at the cost of those who are answered.
             let isDamaged = environment.health.level != .intact
             state.withLock { state in
                 (state.current, state.last) = (nil, environment)
@@ -133,7 +132,6 @@ final class StorageCheck: Sendable {
                 case .tooCostly: state.pause = interval.most
                 case .failed: state.pause = interval.least
                 }
-                if isDamaged { state.pause = interval.most }
                 // One that was hurried while this walk went on may be about what it had left.
                 if ending == .done, task.isHurried { state.isHurried = false }
                 // This one has found damage and was given up, so there may be more.

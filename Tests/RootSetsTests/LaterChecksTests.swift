@@ -223,6 +223,19 @@ struct LaterChecksTests {
         #expect(storage.sets.health.unreadiness?.code == .storageDamaged)
     }
 
+    @Test("A damaged storage is checked as often as an intact one: what is damaged later is found, too")
+    func afterDamage() throws {
+        var interval = soon
+        interval.most = .seconds(3600)
+        let storage = try UsedStorage(checkedAgain: interval)
+        try storage.flipBit(of: storage.record)
+        try #require(becomesTrue { storage.sets.health.level == .damaged })
+        let count = storage.sets.checkCount
+        try #require(becomesTrue { storage.sets.checkCount > count + 1 })
+        try storage.removeAndLoseTheWrite()
+        #expect(becomesTrue { storage.isFirstMember() == nil })
+    }
+
     @Test("Checks follow each other at twenty times their length, a minute at least and an hour at most")
     func intervals() throws {
         let interval = StorageSurroundings().checkInterval
