@@ -50,6 +50,15 @@ private struct Trials {
         var firstWrong: String?
         var isRepaired = false
 
+        /// Counts what was answered instead of `right`.
+        mutating func add(_ found: [UInt8]?, for question: Question, _ right: [UInt8]?, _ moment: String) {
+            switch found {
+            case nil: refused += 1
+            case right: self.right += 1
+            default: addWrong("\(question.name) \(moment)")
+            }
+        }
+
         mutating func addWrong(_ what: String) {
             wrong += 1
             if firstWrong == nil { firstWrong = what }
@@ -82,8 +91,8 @@ private struct Trials {
         var tally = Tally()
         let made = try use(copy, &tally)
         // A storage is closed when nobody has it any more.
-        if made > 0, let again = try? copy.open() {
-            compare(again, &tally, "after \(made) changes and a start", hasChanged: true)
+        if made.contains(true), let again = try? copy.open() {
+            compareChanged(again, made, &tally, "and a start")
             again.close()
         }
         try repair(damaged.bytes, number, &tally)
@@ -111,29 +120,34 @@ private struct Trials {
         sets.close()
     }
 
-    /// Asks a damaged storage, and changes it. Returns how many changes were made.
-    private func use(_ copy: Copy, _ tally: inout Tally) throws -> Int {
+    /// Asks a damaged storage, and changes it. Returns which changes were acknowledged.
+    private func use(_ copy: Copy, _ tally: inout Tally) throws -> [Bool] {
         guard let sets = try? copy.open() else {
             tally.refused = questions.count
-            return 0
+            return []
         }
         compare(sets, &tally, "at the start")
         for _ in 0..<20_000 where !sets.health.isChecked && !sets.health.hasFailed { usleep(500) }
         compare(sets, &tally, "after the check")
         // Changes that are not refused are made rightly, and spoil nothing else.
-        let made = SampleStorage.laterChanges.count { mutation in (try? sets.apply(mutation)) != nil }
-        compare(sets, &tally, "after \(made) changes", hasChanged: true)
+        let made = SampleStorage.laterChanges.map { mutation in (try? sets.apply(mutation)) != nil }
+        compareChanged(sets, made, &tally)
         sets.close()
         return made
     }
 
+    /// Asks for what was there before, and for what the acknowledged changes have made.
+    private func compareChanged(_ sets: RootSets, _ made: [Bool], _ tally: inout Tally, _ moment: String = "") {
+        let moment = "after \(made.count { $0 }) changes \(moment)"
+        compare(sets, &tally, moment, hasChanged: true)
+        for (question, answer) in SampleStorage.laterQuestions(made) {
+            tally.add(question.answer(sets), for: question, answer, moment)
+        }
+    }
+
     private func compare(_ sets: RootSets, _ tally: inout Tally, _ moment: String, hasChanged: Bool = false) {
         for (question, answer) in zip(questions, answers) where !(hasChanged && question.isChangedLater) {
-            switch question.answer(sets) {
-            case nil: tally.refused += 1
-            case answer: tally.right += 1
-            default: tally.addWrong("\(question.name) \(moment)")
-            }
+            tally.add(question.answer(sets), for: question, answer, moment)
         }
     }
 }

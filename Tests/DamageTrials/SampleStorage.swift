@@ -39,6 +39,54 @@ enum SampleStorage {
         }
     }()
 
+    /// Questions about what acknowledged changes have made, with the right answers. `made`: which of `laterChanges`
+    /// were acknowledged.
+    static func laterQuestions(_ made: [Bool]) -> [(question: Question, answer: [UInt8])] {
+        guard made.count == laterChanges.count else { return [] }
+        let changes = zip(laterChanges, made).filter(\.1).map(\.0.change)
+        // The members that a set has or lacks because of acknowledged changes; `nil`: it was dropped.
+        var sets: [CollaborationIdentifier: [Digest: Bool]?] = [:]
+        var questions: [(question: Question, answer: [UInt8])] = []
+        for change in changes {
+            switch change {
+            case .createCollaboration(let name, _): sets[name] = .some([:])
+            case .dropCollaboration(let name): sets[name] = .some(nil)
+            case .addRoots(let name, let roots):
+                for root in roots { sets[name, default: [:]]?[root] = true }
+            case .removeRoots(let name, let roots):
+                for root in roots { sets[name, default: [:]]?[root] = false }
+            case .edit(let edit):
+                for record in edit.records {
+                    questions.append((recordQuestion(record.key), [1] + (record.value ?? [])))
+                }
+            }
+        }
+        for (name, members) in sets.sorted(by: { $0.key.description < $1.key.description }) {
+            let roots = (members ?? [:]).sorted { $0.key < $1.key }
+            let probes = members == nil ? [digest(3001, 0), digest(2000, 30)] : roots.map(\.key)
+            questions.append(
+                (
+                    membersQuestion("later members of \(name)", of: name, probes),
+                    members == nil ? [] : [1] + roots.map { $0.value ? 1 : 0 }
+                ))
+        }
+        return questions
+    }
+
+    private static func recordQuestion(_ key: [UInt8]) -> Question {
+        Question("a later record") { snapshot throws(ServiceError) in
+            try snapshot.record(key).map { [1] + $0.value } ?? []
+        }
+    }
+
+    private static func membersQuestion(
+        _ question: String, of name: CollaborationIdentifier, _ probes: [Digest]
+    ) -> Question {
+        Question(question) { snapshot throws(ServiceError) in
+            try snapshot.test(probes, in: name).map { tests in [1] + tests.map { $0 ? 1 : 0 } } ?? []
+        }
+    }
+
     private static func digest(_ set: Int, _ number: Int) -> Digest {
         var generator = SeededGenerator(seed: UInt64(set) << 32 | UInt64(number))
         return generator.digest()
@@ -188,11 +236,7 @@ enum SampleStorage {
                     let summary = try snapshot.summary(of: name)
                     return .made { bytes in bytes.add(summary) }
                 })
-            questions.append(
-                Question("members of \(text)") { snapshot throws(ServiceError) in
-                    let tests = try snapshot.test(probes, in: name)
-                    return tests.map { tests in [1] + tests.map { $0 ? 1 : 0 } } ?? []
-                })
+            questions.append(membersQuestion("members of \(text)", of: name, probes))
             questions.append(
                 Question("roots of \(text)", isChangedLater: isChanged) { snapshot throws(ServiceError) in
                     let roots = try snapshot.roots(of: name, after: nil, limit: 4096)?.items
