@@ -52,6 +52,7 @@ struct DamagedServiceTests {
         let deck = try #require(CollaborationIdentifier("deck"))
         try await client.ping()
         try await client.createCollaboration(deck)
+        try await client.addRoots([.zero], to: deck)
         let health = service.service.resources.rootSets.health
         #expect(becomesTrue { health.isChecked })
         func figure(_ name: String) async throws -> UInt64? {
@@ -63,13 +64,12 @@ struct DamagedServiceTests {
         #expect(try await figure("storage-damaged") == 1)
         var codes: [ServiceError.Code] = []
         do throws(ServiceError) { try await client.ping() } catch { codes.append(error.code) }
-        do throws(ServiceError) { _ = try await client.addRoots([.zero], to: deck) } catch { codes.append(error.code) }
-        do throws(ServiceError) {
-            _ = try await client.removeRoots([.zero], from: deck)
-        } catch {
-            codes.append(error.code)
-        }
+        let other = try #require(Digest([UInt8](repeating: 1, count: 32)))
+        do throws(ServiceError) { try await client.addRoots([other], to: deck) } catch { codes.append(error.code) }
         #expect(codes == [.storageDamaged, .storageDamaged])
+        #expect(try await client.state(of: deck).rootCount == 1)
+        #expect(try await client.removeRoots([.zero], from: deck).changed == 1)
+        #expect(try await client.state(of: deck).rootCount == 0)
         #expect(try await figure("collaborations") == 1)
     }
 
