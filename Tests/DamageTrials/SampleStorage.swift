@@ -17,8 +17,8 @@ enum SampleStorage {
     private static let names = (0..<60).map { "collaboration-\($0)" }
     private static let largeNames = ["crowd", "people"]
 
-    /// Changes after the damage: sets and records of their own among the others, and what is removed from the set
-    /// `leaving`.
+    /// Changes after the damage: sets and records of their own among the others, and removals: a part of the set
+    /// `leaving`, and the set `parting`.
     static let laterChanges: [Mutation] = {
         var changes: [Change] = []
         if let leaving = CollaborationIdentifier("leaving") {
@@ -33,7 +33,7 @@ enum SampleStorage {
             changes.append(.edit(edit))
         }
         if let name = CollaborationIdentifier("later-1") { changes.append(.dropCollaboration(name)) }
-        if let leaving = CollaborationIdentifier("leaving") { changes.append(.dropCollaboration(leaving)) }
+        if let parting = CollaborationIdentifier("parting") { changes.append(.dropCollaboration(parting)) }
         return changes.enumerated().map { number, change in
             Mutation(identifier: MutationIdentifier(0xabcdef00 + UInt128(number)), change)
         }
@@ -63,7 +63,7 @@ enum SampleStorage {
         }
         for (name, members) in sets.sorted(by: { $0.key.description < $1.key.description }) {
             let roots = (members ?? [:]).sorted { $0.key < $1.key }
-            let probes = members == nil ? [digest(3001, 0), digest(2000, 30)] : roots.map(\.key)
+            let probes = members == nil ? [digest(3001, 0), digest(2001, 30)] : roots.map(\.key)
             questions.append(
                 (
                     membersQuestion("later members of \(name)", of: name, probes),
@@ -101,10 +101,13 @@ enum SampleStorage {
     private static func mutations(seed: UInt64) throws -> [Change] {
         var random = SeededGenerator(seed: seed)
         var changes: [Change] = []
-        for name in names + largeNames + ["leaving"] {
+        for name in names + largeNames + ["leaving", "parting"] {
             guard let name = CollaborationIdentifier(name) else { continue }
             changes.append(.createCollaboration(name, .challenge))
-            if name.description == "leaving" { changes.append(.addRoots(name, (0..<40).map { digest(2000, $0) })) }
+        }
+        for (index, text) in ["leaving", "parting"].enumerated() {
+            guard let name = CollaborationIdentifier(text) else { continue }
+            changes.append(.addRoots(name, (0..<40).map { digest(2000 + index, $0) }))
         }
         for (index, text) in largeNames.enumerated() {
             guard let name = CollaborationIdentifier(text) else { continue }
