@@ -117,8 +117,6 @@ final class TerminationSignals: Sendable {
     private let isServing = Atomic<Bool>(false)
     private let lostStorage = Atomic<Bool>(false)
     private let hangUp = Lock<(@Sendable () -> Void)?>(nil)
-    /// Kept so that they stay active; never touched after `init`.
-    private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
     private let arrivals: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
@@ -127,25 +125,22 @@ final class TerminationSignals: Sendable {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         arrivals = stream
         self.continuation = continuation
+        // It asks for what the process reads now anyway, and would end it.
+        signal(SIGHUP, SIG_IGN)
         let queue = DispatchQueue(label: "rootgate signals")
-        sources = [SIGTERM, SIGINT, SIGHUP].map { number in
-            signal(number, SIG_IGN)
-            return DispatchSource.makeSignalSource(signal: number, queue: queue)
-        }
-        sources[2].setEventHandler { [self] in hangUp.withLock { $0 }?() }
-        sources[2].resume()
-        for source in sources.prefix(2) {
-            source.setEventHandler { [self] in
-                let isFirst = received.add(1, ordering: .relaxed).oldValue == 0
-                continuation.yield()
-                let grace = DispatchTimeInterval.milliseconds(isFirst ? Limits.startGraceMilliseconds : 0)
-                queue.asyncAfter(deadline: .now() + grace) { [self] in
-                    guard !isServing.load(ordering: .acquiring) else { return }
-                    onEnd()
-                    _exit(ExitCode.success.rawValue)
-                }
+        catchSignals([SIGTERM, SIGINT, SIGHUP], on: queue) { [self] number in
+            if number == SIGHUP {
+                hangUp.withLock { $0 }?()
+                return
             }
-            source.resume()
+            let isFirst = received.add(1, ordering: .relaxed).oldValue == 0
+            continuation.yield()
+            let grace = DispatchTimeInterval.milliseconds(isFirst ? Limits.startGraceMilliseconds : 0)
+            queue.asyncAfter(deadline: .now() + grace) { [self] in
+                guard !isServing.load(ordering: .acquiring) else { return }
+                onEnd()
+                _exit(ExitCode.success.rawValue)
+            }
         }
     }
 

@@ -15,8 +15,6 @@ final class TerminalScreen: Sendable {
     }
 
     private let state = Lock(State())
-    /// Kept so that they stay active; never touched after `init`.
-    private nonisolated(unsafe) var sources: [any DispatchSourceSignal] = []
 
     /// Whether standard output is a terminal that can do this.
     static var isPossible: Bool {
@@ -24,15 +22,8 @@ final class TerminalScreen: Sendable {
     }
 
     init() {
-        let queue = DispatchQueue(label: "rootgate screen")
-        for number in [SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH] {
-            // The system would otherwise end or stop the process before the source is told.
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler { [weak self] in self?.received(number) }
-            source.resume()
-            sources.append(source)
-        }
+        let numbers = [SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH]
+        catchSignals(numbers, on: DispatchQueue(label: "rootgate screen")) { [self] in received($0) }
         state.withLock { _ in TerminalScreen.enter() }
     }
 

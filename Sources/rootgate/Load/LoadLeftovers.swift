@@ -5,26 +5,17 @@ import Foundation
 /// What a load has made at services, so that an interrupt ends it before the process ends.
 final class LoadLeftovers: Sendable {
     private let ends = Lock<[@Sendable () async -> Void]>([])
-    /// Kept so that they stay active; never touched after `init`.
-    private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
 
     /// From now on SIGINT and SIGTERM end what was made, and then the process. The second one ends it at once.
     init() {
         let numbers = [SIGINT, SIGTERM]
-        sources = numbers.map { number in
-            signal(number, SIG_IGN)
-            return DispatchSource.makeSignalSource(signal: number, queue: .global())
-        }
-        for (number, source) in zip(numbers, sources) {
-            source.setEventHandler { [self] in
-                for number in numbers { signal(number, SIG_DFL) }
-                complain("interrupted: ending what the load has made")
-                Task { [self] in
-                    await endAll()
-                    exit(128 + number)
-                }
+        catchSignals(numbers, on: DispatchQueue(label: "rootgate signals")) { [self] number in
+            for number in numbers { signal(number, SIG_DFL) }
+            complain("interrupted: ending what the load has made")
+            Task { [self] in
+                await endAll()
+                exit(128 + number)
             }
-            source.resume()
         }
     }
 
