@@ -129,8 +129,8 @@ let package = Package(
             "rootgate-bench", path: "Benchmarks/rootgate-bench",
             [
                 "COpenSSL", "CLMDB", "Core", "Platform", "Kernels", "Hashing", "Secrets", "Merkle", "Signatures",
-                "Identity", "RootSets", "Verification", "Wire", "Transport", "TLS", "Etcd", "EtcdTestSupport",
-                "Cluster", "Principals", "Collaboration", "Server", "RootgateClient", "LoadHarness",
+                "Audit", "Identity", "RootSets", "Verification", "Wire", "Transport", "TLS", "Etcd",
+                "EtcdTestSupport", "Cluster", "Principals", "Collaboration", "Server", "RootgateClient", "LoadHarness",
             ]),
 
         // For the tests of the kernels: what the kernels keep in private headers, the P-256 kernel in plain C for

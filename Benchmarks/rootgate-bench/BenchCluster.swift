@@ -7,7 +7,7 @@ import RootSets
 import Secrets
 import Transport
 
-/// Three members of etcd on this machine, and services that share a log in it.
+/// Members of etcd on this machine, and services that share a log in them.
 final class BenchCluster {
     static let members = 3
 
@@ -17,12 +17,12 @@ final class BenchCluster {
     private let directory: TemporaryDirectory
 
     /// Starts the members. Throws `Skipped` when there is no etcd.
-    init() throws {
+    init(members: Int = BenchCluster.members) throws {
         guard EtcdTestSupport.etcd != nil else { throw Skipped(reason: "there is no program etcd") }
         directory = try TemporaryDirectory()
         secretPath = directory.path + "/secret"
         _ = try SecretFile(path: secretPath).rotate(at: UInt64(Date().timeIntervalSince1970 * 1000))
-        etcd = try EtcdProcesses(members: BenchCluster.members)
+        etcd = try EtcdProcesses(members: members)
     }
 
     static func name() throws -> LogName {

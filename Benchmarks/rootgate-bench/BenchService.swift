@@ -24,8 +24,9 @@ final class BenchService {
     private var output: FileHandle?
 
     /// Starts the service over an empty storage. `cluster`: the cluster that it is one of; `nil`: it is alone.
-    /// `isEncrypted`: whether it speaks TLS at an address of its own.
-    init(of cluster: BenchCluster? = nil, isEncrypted: Bool = false) throws {
+    /// `isEncrypted`: whether it speaks TLS at an address of its own. `isAudited`: whether it writes an audit into its
+    /// directory.
+    init(of cluster: BenchCluster? = nil, isEncrypted: Bool = false, isAudited: Bool = false) throws {
         directory = try TemporaryDirectory()
         certificates = isEncrypted ? try BenchCertificates() : nil
         if let certificates {
@@ -43,6 +44,7 @@ final class BenchService {
             try endpoints.write(toFile: places.etcd, atomically: true, encoding: .utf8)
             try FileManager.default.copyItem(atPath: cluster.secretPath, toPath: places.secret)
         }
+        if isAudited { try Data().write(to: URL(fileURLWithPath: Places(directory.path).audit)) }
         try start()
     }
 
@@ -60,13 +62,19 @@ final class BenchService {
         /// The address with TLS, and the paths of the certificate and of its key, a line each; the file is missing when
         /// there is none.
         let encryption: String
+        /// The audit, which the service goes on with; the file is missing when there is none.
+        let audit: String
 
         init(_ directory: String) {
             socket = Endpoint(path: directory + "/socket")
             (etcd, secret) = (directory + "/etcd", directory + "/shared-secret")
             encryption = directory + "/encryption"
+            audit = directory + "/" + BenchService.auditName
         }
     }
+
+    /// The name of the audit. Files that were moved aside have a number behind it.
+    static let auditName = "audit"
 
     var endpoint: Endpoint { Places(directory.path).socket }
     var dataDirectory: String { directory.path }
@@ -107,7 +115,7 @@ final class BenchService {
         }
     }
 
-    private func stop() {
+    func stop() {
         try? input?.close()
         process?.waitUntilExit()
         (process, input, output) = (nil, nil, nil)
@@ -126,6 +134,7 @@ final class BenchService {
             configuration.endpoints = Endpoint(lines[0]).map { [$0] } ?? []
             configuration.tls = ServerTLSSettings(certificatePath: lines[1], keyPath: lines[2])
         }
+        if FileManager.default.fileExists(atPath: places.audit) { configuration.auditPath = places.audit }
         configuration.linkBase = "https://example.com/c"
         if let etcd = try? String(contentsOfFile: places.etcd, encoding: .utf8) {
             let endpoints = etcd.split(separator: ",").compactMap { Endpoint(String($0)) }

@@ -94,7 +94,6 @@ let collaborationBenchmarks = [
     },
 ]
 
-/// Runs `body` in a task and waits for its result.
 /// The result of `body`, which is run as a task while this thread waits.
 func blocking<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
     let done = DispatchSemaphore(value: 0)

@@ -12,16 +12,10 @@ extension SoakCrowd {
     /// Links that are shared in turn. A share that is there already is replaced, so the storage keeps its size.
     private static let links = 65
 
-    private func encryptedClient() throws(ServiceError) -> RootgateClient {
-        guard let encrypted else { throw ServiceError(.internalFault, "the service does not speak TLS") }
-        return try RootgateClient(
-            encrypted.endpoint, configuration: RootgateClient.Configuration(tls: encrypted.options))
-    }
-
     /// Devices open documents over TLS. Their grants are checked, until sharing stops: then they are revoked. Documents
     /// that a restart finds stay shared.
-    func openDocuments() async throws(ServiceError) {
-        let client = try encryptedClient()
+    func openDocuments(at place: Int) async throws(ServiceError) {
+        let client = try cluster.client(place, isEncrypted: true)
         defer { client.close() }
         let shared = try await SharedCollaborations(SoakCrowd.documents, haveParticipants: true, client)
         var checks: [GrantCheck] = []
@@ -54,8 +48,8 @@ extension SoakCrowd {
     }
 
     /// People share links in a conversation. The recipients' apps read the shelves.
-    func fillShelves() async throws(ServiceError) {
-        let client = try encryptedClient()
+    func fillShelves(at place: Int) async throws(ServiceError) {
+        let client = try cluster.client(place, isEncrypted: true)
         defer { client.close() }
         let people = (0..<SoakCrowd.people).compactMap { Account("soak-\($0)") }
         for person in people { _ = try await client.send(SetConsent(of: person, .everything, isAllowed: true)) }
@@ -78,9 +72,9 @@ extension SoakCrowd {
     }
 
     /// Makes a backup every ten seconds, which nobody keeps, on a thread of its own.
-    func backUp() async throws(ServiceError) {
+    func backUp(at place: Int) async throws(ServiceError) {
         while goesOn {
-            let directory = dataDirectory
+            let directory = cluster.dataDirectories[place]
             let result = await withCheckedContinuation { continuation in
                 Thread { continuation.resume(returning: SoakCrowd.backUp(directory)) }.start()
             }

@@ -30,6 +30,14 @@ final class SoakCrowd: Sendable {
     /// What goes on at the same time.
     private enum Part: CaseIterable {
         case changes, follower, documents, devices, shelves, backups, strays
+
+        /// The place of the service that it is about.
+        var place: Int {
+            switch self {
+            case .changes, .documents, .shelves: 0
+            case .follower, .devices, .backups, .strays: 1
+            }
+        }
     }
 
     private struct State {
@@ -39,22 +47,21 @@ final class SoakCrowd: Sendable {
 
     /// Collaborations whose roots change, and how many roots a mutation adds or removes.
     private static let sets = 64
-    private static let rootsPerChange = 100
+    private static let rootsPerChange = 400
     private static let straysAtOnce = 48
 
-    private let endpoint: Endpoint
-    let encrypted: (endpoint: Endpoint, options: TLSOptions)?
-    let dataDirectory: String
+    let cluster: SoakCluster
     private let state = Lock(State())
     private let isStopped = Atomic<Bool>(false)
-    /// Until when what fails is excused, in seconds of the monotonic clock: connections of before a restart are found
-    /// to be lost only when they are used.
-    private let excusedUntil = Lock(0.0)
+    /// Until when what fails at each service is excused, in seconds of the monotonic clock: connections of before a
+    /// restart are found to be lost only when they are used.
+    private let excusedUntil: Lock<[Double]>
     private static let excusedSeconds = 5.0
     private let ended = Lock<[Task<Void, Never>]>([])
 
-    init(_ service: BenchService) {
-        (endpoint, encrypted, dataDirectory) = (service.endpoint, service.encrypted, service.dataDirectory)
+    init(_ cluster: SoakCluster) {
+        self.cluster = cluster
+        excusedUntil = Lock([Double](repeating: 0, count: cluster.endpoints.count))
     }
 
     var deeds: Deeds { state.withLock { $0.deeds } }
@@ -76,10 +83,10 @@ final class SoakCrowd: Sendable {
         if let failure = state.withLock({ $0.failure }) { throw failure }
     }
 
-    /// Calls `body`, which restarts the service. What fails meanwhile is excused.
-    func excusing(_ body: () throws -> Void) rethrows {
-        excusedUntil.withLock { $0 = .infinity }
-        defer { excusedUntil.withLock { $0 = monotonicSeconds() + SoakCrowd.excusedSeconds } }
+    /// Calls `body`, which restarts the service at `place`. What fails there meanwhile is excused.
+    func excusing(_ place: Int, _ body: () throws -> Void) rethrows {
+        excusedUntil.withLock { $0[place] = .infinity }
+        defer { excusedUntil.withLock { $0[place] = monotonicSeconds() + SoakCrowd.excusedSeconds } }
         try body()
     }
 
@@ -92,7 +99,7 @@ final class SoakCrowd: Sendable {
             do throws(ServiceError) {
                 try await perform(part)
             } catch {
-                let isExcused = monotonicSeconds() < excusedUntil.withLock { $0 }
+                let isExcused = monotonicSeconds() < excusedUntil.withLock { $0[part.place] }
                 if !isExcused { state.withLock { $0.failure = $0.failure ?? error } }
                 try? await Task.sleep(for: .milliseconds(100))
             }
@@ -101,19 +108,19 @@ final class SoakCrowd: Sendable {
 
     private func perform(_ part: Part) async throws(ServiceError) {
         switch part {
-        case .changes: try await changeRoots()
-        case .follower: try await followChanges()
-        case .documents: try await shareDocuments()
-        case .devices: try await openDocuments()
-        case .shelves: try await fillShelves()
-        case .backups: try await backUp()
-        case .strays: await stray()
+        case .changes: try await changeRoots(at: part.place)
+        case .follower: try await followChanges(at: part.place)
+        case .documents: try await shareDocuments(at: part.place)
+        case .devices: try await openDocuments(at: part.place)
+        case .shelves: try await fillShelves(at: part.place)
+        case .backups: try await backUp(at: part.place)
+        case .strays: await stray(at: part.place)
         }
     }
 
     /// Adds roots to many sets in turn, and removes those that were added a round before. So the sets keep their size.
-    private func changeRoots() async throws(ServiceError) {
-        let client = try RootgateClient(endpoint)
+    private func changeRoots(at place: Int) async throws(ServiceError) {
+        let client = try cluster.client(place)
         defer { client.close() }
         var added: [(CollaborationIdentifier, [Digest])] = []
         for number in 0..<SoakCrowd.sets {
@@ -130,11 +137,11 @@ final class SoakCrowd: Sendable {
         var generator = SystemRandomNumberGenerator()
         var round = 0
         while goesOn {
-            let place = round % added.count
-            let (name, former) = added[place]
+            let set = round % added.count
+            let (name, former) = added[set]
             let roots = (0..<SoakCrowd.rootsPerChange).map { _ in Synthetic.root(Int(generator.next() >> 1)) }
             _ = try await client.addRoots(roots, to: name)
-            added[place].1 = roots
+            added[set].1 = roots
             if !former.isEmpty { _ = try await client.removeRoots(former, from: name) }
             note { $0.changes += former.isEmpty ? 1 : 2 }
             round += 1
@@ -143,8 +150,8 @@ final class SoakCrowd: Sendable {
         for (name, _) in added { try await client.dropCollaboration(name) }
     }
 
-    private func followChanges() async throws(ServiceError) {
-        let client = try RootgateClient(endpoint)
+    private func followChanges(at place: Int) async throws(ServiceError) {
+        let client = try cluster.client(place)
         defer { client.close() }
         var last = try await client.statistics().first { $0.name == "sequence" }?.value ?? 0
         while goesOn {
@@ -156,10 +163,10 @@ final class SoakCrowd: Sendable {
     }
 
     /// Shares documents, follows them, posts notices, and stops sharing.
-    private func shareDocuments() async throws(ServiceError) {
+    private func shareDocuments(at place: Int) async throws(ServiceError) {
         var plan = NoticeLoad.Plan()
         (plan.collaborations, plan.followers, plan.connections) = (4, 64, 4)
-        let load = try await NoticeLoad(endpoint, plan)
+        let load = try await NoticeLoad(cluster.endpoints[place], key: cluster.key, plan)
         do throws(ServiceError) {
             let report = try await load.run(count: 256, perSecond: 256)
             guard report.isComplete else {
@@ -174,10 +181,10 @@ final class SoakCrowd: Sendable {
     }
 
     /// Opens connections that send nothing, a part of a frame, or what is no frame, and leaves them after a while.
-    private func stray() async {
+    private func stray(at place: Int) async {
         var descriptors: [CInt] = []
         for number in 0..<SoakCrowd.straysAtOnce {
-            guard let descriptor = try? Socket.connect(to: endpoint, milliseconds: 1000) else { break }
+            guard let descriptor = try? Socket.connect(to: cluster.endpoints[place], milliseconds: 1000) else { break }
             descriptors.append(descriptor)
             let parts: [[UInt8]] = [[], [0, 1], [UInt8](repeating: 0xff, count: 64)]
             let bytes = parts[number % parts.count]

@@ -80,15 +80,22 @@ let allSweeps = [
     Sweep(
         name: "soak", title: "Everything for a long time",
         about: """
-            A service in a process of its own. \(grouped(Soak.proofsPerSecond)) requests of one proof a second by \
-            known keys, a tenth of them forgeries, over connections that are new every five seconds. Meanwhile clients \
-            change root hashes, follow the change log, share documents, post notices to live followers, stop sharing, \
-            and open connections that send nothing, a part of a frame, or what is no frame.
+            Two services of a cluster, each in a process of its own, with principals and audits. \
+            \(grouped(Soak.proofsPerSecond)) requests of one proof a second by known keys, a tenth of them forgeries, \
+            over connections that are new every ten seconds, to the services in turn. Meanwhile clients change root \
+            hashes, follow the change log at the other service, share documents, post notices to live followers, stop \
+            sharing, and open connections that send nothing, a part of a frame, or what is no frame.
 
             Over TLS devices open documents, their grants are checked, and shelves are filled and read. A backup is \
-            made every ten seconds. In the middle the service is restarted. Slopes are medians of the rises between \
-            each two windows before the restart, and after it, without the first half of each: the change log reaches \
-            its bound after two minutes, and its pages are as full as they stay after about eight.
+            made every ten seconds. In the middle one service is restarted after the other, while the other one \
+            answers every proof. At the end the audits are verified.
+
+            Memory and files are those of both services. Slopes are medians of the rises between each two windows \
+            before the restarts, and after them. The first half of each is left out where it is about memory and \
+            files: the change log reaches its bound after a few minutes, and its pages are as full as they stay some \
+            minutes later. The first fifth is left out where it is about time. A run of 20 minutes or more fails when \
+            the lower end of a slope's interval is above \(Int(100 * grownMax.bytes)) % an hour for memory and files, or \
+            above \(Int(100 * grownMax.time)) % for times.
             """, seconds: 60,
         run: overTime),
     Sweep(
@@ -201,18 +208,26 @@ private func byLoad(_ scale: SweepScale) throws -> SweepResult {
 
 private func overTime(_ scale: SweepScale) throws -> SweepResult {
     let seconds = scale.scale.isTiny ? 1.2 : scale.soakSeconds
-    let soak = Soak(seconds: seconds, windowSeconds: scale.scale.isTiny ? 0.2 : 5, progress: scale.scale.progress)
-    let (windows, deeds) = try soak.run()
-    let quantities: [(name: String, unit: Double, figure: (Soak.Window) -> Double)] = [
-        ("resident memory, MiB", Double(1 << 20), \.resident), ("data file, MiB", Double(1 << 20), \.file),
-        ("in use in the data file, MiB", Double(1 << 20), \.used), ("median of a proof, us", 1, \.median),
-        ("99th percentile of a proof, us", 1, \.late),
+    let soak = Soak(seconds: seconds, windowSeconds: scale.scale.isTiny ? 0.2 : 10, progress: scale.scale.progress)
+    let outcome = try soak.run()
+    let (windows, deeds) = (outcome.windows, outcome.deeds)
+    let quantities: [(name: String, isTime: Bool, figure: (Soak.Window) -> Double)] = [
+        ("resident memory, MiB", false, { $0.resident / Double(1 << 20) }),
+        ("data files, MiB", false, { $0.file / Double(1 << 20) }),
+        ("in use in the data files, MiB", false, { $0.used / Double(1 << 20) }),
+        ("median of a proof, us", true, \.median), ("99th percentile of a proof, us", true, \.late),
     ]
-    let settled = windows.map { $0.dropFirst($0.count / 2) }
-    let rows = quantities.map { quantity in
-        let figures = settled.joined().map { quantity.figure($0) / quantity.unit }
-        let slope = Slope(settled.map { $0.map { ($0.minute / 60, quantity.figure($0) / quantity.unit) } })
+    let rows = try quantities.map { quantity in
+        let settled = windows.map { $0.dropFirst($0.count / (quantity.isTime ? 5 : 2)) }
+        let figures = settled.joined().map { quantity.figure($0) }
+        let slope = Slope(settled.map { $0.map { ($0.minute / 60, quantity.figure($0)) } })
         let mean = figures.reduce(0, +) / Double(max(1, figures.count))
+        let most = mean * (quantity.isTime ? grownMax.time : grownMax.bytes)
+        if seconds >= 1200, let slope, slope.value - slope.margin > most {
+            throw ServiceError(
+                .internalFault,
+                "\(quantity.name): it grows by \(rounded(slope.value)) +- \(rounded(slope.margin)) an hour")
+        }
         return [quantity.name, rounded(median(figures)), lowestToHighest(figures)]
             + [slope.map { "\(rounded($0.value)) +- \(rounded($0.margin))" } ?? "too short"]
             + [
@@ -222,7 +237,7 @@ private func overTime(_ scale: SweepScale) throws -> SweepResult {
     }
     func plot(_ title: String, _ unit: String, _ series: [(String, (Soak.Window) -> Double)]) -> Plot {
         Plot(
-            title: title, x: Plot.Axis(label: "minutes; the service is restarted in the middle"),
+            title: title, x: Plot.Axis(label: "minutes; the services are restarted in the middle"),
             y: Plot.Axis(label: unit, isLogarithmic: unit == "microseconds"),
             series: series.map { name, figure in
                 Plot.Series(name: name, points: windows.joined().map { Plot.Point(x: $0.minute, y: figure($0)) })
@@ -232,11 +247,11 @@ private func overTime(_ scale: SweepScale) throws -> SweepResult {
         header: ["quantity", "median", "lowest to highest", "slope an hour, 95 %", "of the mean"], rows: rows,
         plots: [
             plot(
-                "Memory and data file over time", "MiB",
+                "Memory and data files of both services over time", "MiB",
                 [
                     ("resident memory", { $0.resident / Double(1 << 20) }),
-                    ("data file", { $0.file / Double(1 << 20) }),
-                    ("in use in the file", { $0.used / Double(1 << 20) }),
+                    ("data files", { $0.file / Double(1 << 20) }),
+                    ("in use in the files", { $0.used / Double(1 << 20) }),
                 ]),
             plot("Latency over time", "microseconds", [("p50", { $0.median }), ("p99", { $0.late })]),
         ],
@@ -244,8 +259,11 @@ private func overTime(_ scale: SweepScale) throws -> SweepResult {
             + "\(grouped(deeds.changes)) mutations of root sets, \(grouped(deeds.records)) records of the change log "
             + "followed, \(grouped(deeds.notices)) notices delivered, \(grouped(deeds.grants)) grants checked, "
             + "\(grouped(deeds.shares)) shares on shelves, \(grouped(deeds.backups)) backups, "
-            + "\(grouped(deeds.strays)) stray connections")
+            + "\(grouped(deeds.strays)) stray connections, \(grouped(outcome.auditLines)) lines of audits verified")
 }
+
+/// How much may be certain to have grown in an hour, in parts of the mean.
+private let grownMax = (bytes: 0.02, time: 0.5)
 
 func lowestToHighest(_ figures: [Double]) -> String {
     "\(rounded(figures.min() ?? 0)) to \(rounded(figures.max() ?? 0))"
