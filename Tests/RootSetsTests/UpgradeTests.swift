@@ -86,6 +86,20 @@ private struct Format2 {
     }
 }
 
+/// The data file of a storage that an earlier version wrote; see `Tests/StoredFormats`.
+private func unpackDataFile(ofFormat format: Int, to directory: String) throws {
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    let packed = root.appendingPathComponent("StoredFormats/data-\(format).txt").path
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    let command = "grep -v '^#' \"$0\" | base64 -d | gzip -d >\"$1\""
+    process.arguments = ["-c", command, packed, directory + "/data.mdb"]
+    try process.run()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0)
+}
+
 @Suite("Upgrades of the stored format")
 struct UpgradeTests {
     private func configuration(_ directory: String) -> RootSets.Configuration {
@@ -140,6 +154,14 @@ struct UpgradeTests {
         #expect(sets.health.level == .intact)
         #expect(try sets.statistics().lastSequence == 13)
         sets.close()
+    }
+
+    @Test("A data file that an earlier version wrote is opened, read, checked and changed", arguments: [1, 2])
+    func dataFile(format: Int) throws {
+        let scratch = ScratchDirectory()
+        let directory = scratch.path + "/data"
+        try unpackDataFile(ofFormat: format, to: directory)
+        try expectUpgraded(directory, try Format1(), "a data file of format \(format)")
     }
 
     @Test("A storage of format 2 that an earlier version wrote is read, checked and changed")
