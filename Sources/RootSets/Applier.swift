@@ -186,26 +186,28 @@ struct Applier {
     /// Removes the oldest log records while the log is larger than `bytes`. The last record always stays. At most
     /// `count` records are removed, so that a commit stays short. Then writes the totals and the version of the sets.
     /// Behind it nothing that the totals count may be written.
-    mutating func finish(trimmingLogTo bytes: UInt64, count: Int) throws(StorageFailure) {
+    ///
+    /// `damaged` is called when the oldest record is not what was written. When it does not throw, the log stays longer.
+    mutating func finish(
+        trimmingLogTo bytes: UInt64, count: Int,
+        damaged: (StorageFailure) throws(StorageFailure) -> Void = { failure throws(StorageFailure) in throw failure }
+    ) throws(StorageFailure) {
         precondition(totals.firstSequence <= totals.sequence + 1, "the log begins after its end")
         let isEmpty = totals.firstSequence > totals.sequence
         var left = count
         while totals.logBytes > bytes, totals.firstSequence < totals.sequence, left > 0 {
-            let key = bigEndianBytes(totals.firstSequence)
-            guard let record = try transaction.get(environment.log, key) else {
-                throw .damaged("change-log record \(totals.firstSequence) is missing")
+            let oldest: OldestRecord
+            do throws(StorageFailure) {
+                oldest = try oldestRecord()
+            } catch {
+                guard error.isDamage else { throw error }
+                try damaged(error)
+                break
             }
-            guard try LogRecord.previous(in: record.contents) == totals.chainStart else {
-                throw .damaged("change-log record \(totals.firstSequence) does not follow the one before")
-            }
-            totals.logValueBytes -= min(totals.logValueBytes, LogRecord.logBytes(record))
-            totals.chainStart = record.checksum
-            let identifier = try LogRecord.identifier(in: record.contents)
-            assert(
-                (try? isPlace(totals.firstSequence, ofMutation: identifier)) == true,
-                "an identifier leads to another log record")
-            try transaction.delete(environment.mutations, identifier)
-            try transaction.delete(environment.log, key)
+            totals.logValueBytes -= min(totals.logValueBytes, oldest.logBytes)
+            totals.chainStart = oldest.checksum
+            try transaction.delete(environment.mutations, oldest.identifier)
+            try transaction.delete(environment.log, bigEndianBytes(totals.firstSequence))
             totals.firstSequence += 1
             left -= 1
         }
@@ -221,12 +223,26 @@ struct Applier {
 
     // MARK: The log
 
-    /// Whether `mutations` has that sequence for the identifier.
-    private func isPlace(_ sequence: UInt64, ofMutation identifier: [UInt8]) throws(StorageFailure) -> Bool {
-        guard let value = try transaction.get(environment.mutations, identifier)?.contents, value.count == 8 else {
-            return false
+    private struct OldestRecord {
+        let identifier: [UInt8]
+        let checksum: UInt64
+        let logBytes: UInt64
+    }
+
+    /// Throws `damaged` unless the record follows the one that was removed before, and its identifier leads to it.
+    private func oldestRecord() throws(StorageFailure) -> OldestRecord {
+        let sequence = totals.firstSequence
+        guard let record = try transaction.get(environment.log, bigEndianBytes(sequence)) else {
+            throw .damaged("change-log record \(sequence) is missing")
         }
-        return UInt64(littleEndian: value.loadUnaligned(as: UInt64.self)) == sequence
+        guard try LogRecord.previous(in: record.contents) == totals.chainStart else {
+            throw .damaged("change-log record \(sequence) does not follow the one before")
+        }
+        let identifier = try LogRecord.identifier(in: record.contents)
+        guard let place = try transaction.get(environment.mutations, identifier)?.contents, place.count == 8,
+            UInt64(littleEndian: place.loadUnaligned(as: UInt64.self)) == sequence
+        else { throw .damaged("the identifier of change-log record \(sequence) does not lead to it") }
+        return OldestRecord(identifier: identifier, checksum: record.checksum, logBytes: LogRecord.logBytes(record))
     }
 
     private func receipt(

@@ -731,9 +731,11 @@ final class CommitQueue: Sendable {
         watch.proceed()
         let hasRoom = growing > 0 ? try room.hasRoomForAdditions() : false
         let applied = surroundings.now()
+        // A log whose beginning is damaged stays as it is: a removal has to get through.
         try applier.finish(
             trimmingLogTo: UInt64(logShare(in: room)),
-            count: trimmedMax(mutations: results.count, recordsBefore: recordsBefore, in: room))
+            count: trimmedMax(mutations: results.count, recordsBefore: recordsBefore, in: room)
+        ) { storage.health.note($0) }
         if listReserve > 0 { try reserve.release(listOf: room.freed(by: transaction), room.trees) }
         watch.proceed()
         try commit(transaction, environment, of: results.count, last: last, began, isDiskFull: room.isDiskFull)
@@ -873,7 +875,7 @@ final class CommitQueue: Sendable {
                 let transaction = try WriteTransaction(in: environment, watch)
                 var applier = try Applier(transaction, environment)
                 let first = applier.firstSequence
-                try applier.finish(trimmingLogTo: UInt64(bytes), count: count)
+                try applier.finish(trimmingLogTo: UInt64(bytes), count: count) { storage.health.note($0) }
                 guard applier.firstSequence != first else { return false }
                 try commit(transaction, environment)
                 return true

@@ -75,10 +75,12 @@ final class DamagedStorage {
     }
 
     /// Opens the storage and waits until it was checked.
-    func checked() throws -> RootSets {
+    func checked(logRetentionBytes: Int = 32 << 20) throws -> RootSets {
         let lines = lines
         let sets = try RootSets(
-            RootSets.Configuration(directory: storage.directory, sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20),
+            RootSets.Configuration(
+                directory: storage.directory, sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20,
+                logRetentionBytes: logRetentionBytes),
             log: Log { line in lines.texts.withLock { $0.append("\(line)") } })
         #expect(becomesTrue { sets.health.isChecked })
         return sets

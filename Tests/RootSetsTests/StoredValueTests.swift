@@ -83,6 +83,32 @@ struct StoredValueTests {
         distrusted.close()
     }
 
+    @Test(
+        "A removal gets through when the log is to become shorter, and its beginning is damaged",
+        arguments: [DatabaseName.log, .mutations])
+    func damagedBeginning(name: DatabaseName) throws {
+        let damaged = try DamagedStorage()
+        var key = bigEndianBytes(1)
+        if name == .mutations {
+            try damaged.tamper { transaction, environment in
+                let record = try #require(try transaction.get(environment.log, key))
+                key = try LogRecord.identifier(in: record.contents)
+            }
+        }
+        try damaged.flip(name, key, bit: 16 * 8 + 3)
+        let sets = try damaged.checked(logRetentionBytes: 1)
+        for member in damaged.members[..<2] {
+            #expect(sets.refusal(of: .removeRoots(damaged.deck, [member])) == nil)
+        }
+        #expect(try sets.test(damaged.members, in: damaged.deck) == [false, false, true, true])
+        #expect(try sets.statistics().firstSequence == 1)
+        #expect(sets.refusal(of: .addRoots(damaged.deck, [.zero])) == .storageDamaged)
+        sets.close()
+        #expect(
+            try StorageInspection.findings(in: damaged.storage.directory).map(\.kind) == [.entry]
+                || name == .log)
+    }
+
     @Test("Who reads a database waits until the check has left it, and the writer until it has left all")
     func waiting() throws {
         let damaged = try DamagedStorage()
