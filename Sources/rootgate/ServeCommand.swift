@@ -12,6 +12,8 @@ import Transport
 let serveCommand = Command(
     "serve", "run the service", options: serviceOptions
 ) { arguments in
+    // First: whoever sends a signal can't know how far the process has got.
+    let signals = TerminationSignals()
     let supervision = try Supervision.take()
     var configuration = try Configuration(arguments)
     try configuration.take(supervision)
@@ -27,7 +29,7 @@ let serveCommand = Command(
         writer.tellLeftOut()
     }
     try checkDescriptors(configuration, log)
-    let signals = TerminationSignals { log(.info, "ended by a signal before it listened") }
+    signals.beforeEnd { log(.info, "ended by a signal before it listened") }
     // Where the kernel encrypts, sending to a closed connection would raise this signal.
     signal(SIGPIPE, SIG_IGN)
     let supervisor = Supervisor(at: supervision.address, log: log)
@@ -116,21 +118,32 @@ final class TerminationSignals: Sendable {
     private let received = Atomic<Int>(0)
     private let isServing = Atomic<Bool>(false)
     private let lostStorage = Atomic<Bool>(false)
-    private let hangUp = Lock<(@Sendable () -> Void)?>(nil)
+    private let hangUp = Lock(HangUp())
+    private let lastWords = Lock<(@Sendable () -> Void)?>(nil)
+    private let queue = DispatchQueue(label: "rootgate signals")
     private let arrivals: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
-    /// `onEnd` is called before a start is ended.
-    init(onEnd: @escaping @Sendable () -> Void) {
+    /// What SIGHUP calls.
+    private struct HangUp {
+        var body: (@Sendable () -> Void)?
+        /// Whether the signal came before there was anything to call.
+        var hasCome = false
+    }
+
+    init() {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         arrivals = stream
         self.continuation = continuation
-        // It asks for what the process reads now anyway, and would end it.
+        // It asks for what the process will read now anyway, and would end it.
         signal(SIGHUP, SIG_IGN)
-        let queue = DispatchQueue(label: "rootgate signals")
-        catchSignals([SIGTERM, SIGINT, SIGHUP], on: queue) { [self] number in
+        CaughtSignals.begin([SIGTERM, SIGINT, SIGHUP], on: queue) { [self] number in
             if number == SIGHUP {
-                hangUp.withLock { $0 }?()
+                let body = hangUp.withLock { hangUp in
+                    hangUp.hasCome = hangUp.body == nil
+                    return hangUp.body
+                }
+                body?()
                 return
             }
             let isFirst = received.add(1, ordering: .relaxed).oldValue == 0
@@ -138,7 +151,7 @@ final class TerminationSignals: Sendable {
             let grace = DispatchTimeInterval.milliseconds(isFirst ? Limits.startGraceMilliseconds : 0)
             queue.asyncAfter(deadline: .now() + grace) { [self] in
                 guard !isServing.load(ordering: .acquiring) else { return }
-                onEnd()
+                lastWords.withLock { $0 }?()
                 _exit(ExitCode.success.rawValue)
             }
         }
@@ -147,9 +160,16 @@ final class TerminationSignals: Sendable {
     /// The start is over.
     func serves() { isServing.store(true, ordering: .releasing) }
 
-    /// From now on SIGHUP calls `body`, on a queue. Before this call it does nothing.
+    /// From now on `body` is called before a start is ended.
+    func beforeEnd(_ body: @escaping @Sendable () -> Void) { lastWords.withLock { $0 = body } }
+
+    /// From now on SIGHUP calls `body`, on a queue. If it has come already, that counts.
     func onHangUp(_ body: @escaping @Sendable () -> Void) {
-        hangUp.withLock { $0 = body }
+        let hasCome = hangUp.withLock { hangUp in
+            hangUp.body = body
+            return hangUp.hasCome
+        }
+        if hasCome { queue.async(execute: body) }
     }
 
     /// Ends the wait as a signal does.

@@ -23,7 +23,7 @@ final class TerminalScreen: Sendable {
 
     init() {
         let numbers = [SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH]
-        catchSignals(numbers, on: DispatchQueue(label: "rootgate screen")) { [self] in received($0) }
+        CaughtSignals.begin(numbers, on: DispatchQueue(label: "rootgate screen")) { [self] in received($0) }
         state.withLock { _ in TerminalScreen.enter() }
     }
 

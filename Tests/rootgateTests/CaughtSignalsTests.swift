@@ -1,6 +1,6 @@
+import Core
 import Dispatch
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -11,8 +11,8 @@ struct CaughtSignalsTests {
     @Test("A signal that comes as soon as it may is told, once", .timeLimit(.minutes(1)))
     func atOnce() {
         let numbers = [SIGUSR1, SIGUSR2, SIGWINCH]
-        let told = Mutex<[CInt]>([])
-        catchSignals(numbers, on: DispatchQueue(label: "test signals")) { number in
+        let told = Lock<[CInt]>([])
+        CaughtSignals.begin(numbers, on: DispatchQueue(label: "test signals")) { number in
             told.withLock { $0.append(number) }
         }
         for number in numbers { kill(getpid(), number) }

@@ -9,34 +9,60 @@ import Testing
 
 @Suite("Clusters on the command line")
 struct ClusterCommandTests {
+    /// A service that begins with what a cluster has in etcd.
+    private struct WaitingStart: ~Copyable {
+        let process = Process()
+        private let folder = ScratchDirectory()
+
+        /// Returns when it has asked etcd.
+        init(_ etcd: String) throws {
+            let secret = folder.path + "/secret"
+            let made = try runProgram(programPath, ["keys", "rotate-secret", "--secret-file", secret])
+            try #require(made.code == 0, "\(made.errors)")
+            process.executableURL = URL(fileURLWithPath: programPath)
+            process.arguments = [
+                "serve", "--data", folder.path + "/data", "--listen", "127.0.0.1:0", "--secret-file", secret,
+                "--cluster", "etcd://\(etcd)", "--cluster-name", "nobody",
+            ]
+            _ = FileManager.default.createFile(atPath: folder.path + "/log", contents: nil)
+            process.standardError = FileHandle(forWritingAtPath: folder.path + "/log")
+            process.standardOutput = FileHandle.nullDevice
+            try process.run()
+            #expect(becomesTrue { lines.contains("begins with what the cluster nobody has in etcd") })
+        }
+
+        deinit { kill(process.processIdentifier, SIGKILL) }
+
+        var lines: String { (try? String(contentsOfFile: folder.path + "/log", encoding: .utf8)) ?? "" }
+    }
+
     @Test("A signal ends a start that waits for etcd, with a line and without an error", arguments: [SIGTERM, SIGINT])
     func waitingStart(signal: Int32) throws {
-        let folder = ScratchDirectory()
-        let secret = try runProgram(programPath, ["keys", "rotate-secret", "--secret-file", folder.path + "/secret"])
-        try #require(secret.code == 0, "\(secret.errors)")
         // Nobody listens there, and nobody can: the port is taken.
         let silent = try TestSocket(host: "127.0.0.1")
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: programPath)
-        process.arguments = [
-            "serve", "--data", folder.path + "/data", "--listen", "127.0.0.1:0", "--secret-file",
-            folder.path + "/secret", "--cluster", "etcd://127.0.0.1:\(silent.port)", "--cluster-name", "nobody",
-        ]
-        let log = folder.path + "/log"
-        _ = FileManager.default.createFile(atPath: log, contents: nil)
-        process.standardError = FileHandle(forWritingAtPath: log)
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        defer { kill(process.processIdentifier, SIGKILL) }
-        func lines() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
-        #expect(becomesTrue { lines().contains("begins with what the cluster nobody has in etcd") })
+        let start = try WaitingStart("127.0.0.1:\(silent.port)")
+        let process = start.process
         let began = ContinuousClock.now
         kill(process.processIdentifier, signal)
         process.waitUntilExit()
         // A start gives up after a minute.
         #expect(ContinuousClock.now - began < .seconds(20))
-        #expect(process.terminationReason == .exit && process.terminationStatus == 0, "\(lines())")
-        #expect(lines().contains("ended by a signal before it listened"), "\(lines())")
+        #expect(process.terminationReason == .exit && process.terminationStatus == 0, "\(start.lines)")
+        #expect(start.lines.contains("ended by a signal before it listened"), "\(start.lines)")
+    }
+
+    @Test(
+        "SIGHUP during a start counts when the service listens", .enabled(if: etcd != nil, "there is no program etcd"))
+    func hangUpDuringStart() throws {
+        let processes = try EtcdProcesses()
+        defer { processes.end() }
+        processes.signal(SIGSTOP, 0)
+        let start = try WaitingStart("\(processes.endpoints[0])")
+        kill(start.process.processIdentifier, SIGHUP)
+        usleep(300_000)
+        #expect(!start.lines.contains("read the secret again"))
+        processes.signal(SIGCONT, 0)
+        #expect(becomesTrue { start.lines.contains("read the secret again") }, "\(start.lines)")
     }
 
     @Test(

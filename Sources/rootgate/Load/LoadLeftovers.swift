@@ -9,7 +9,7 @@ final class LoadLeftovers: Sendable {
     /// From now on SIGINT and SIGTERM end what was made, and then the process. The second one ends it at once.
     init() {
         let numbers = [SIGINT, SIGTERM]
-        catchSignals(numbers, on: DispatchQueue(label: "rootgate signals")) { [self] number in
+        CaughtSignals.begin(numbers, on: DispatchQueue(label: "rootgate signals")) { [self] number in
             for number in numbers { signal(number, SIG_DFL) }
             complain("interrupted: ending what the load has made")
             Task { [self] in
