@@ -340,6 +340,33 @@ struct ReadNoticesTests {
         #expect(try sentences(.account(try account("nobody"))) == [])
     }
 
+    @Test("A person whose root hash has left the set has no feed, is not mentioned, and sees no details")
+    func leftSet() throws {
+        let collaboration = try world.start()
+        try world.admit([person(2)], to: collaboration)
+        let bo = try account("bo")
+        try world.send(LinkAccount(bo, to: person(2), in: collaboration))
+        try world.post([.mention(person: person(2))], by: person(1), on: collaboration)
+        let feed = Feed.participant(person(2), of: collaboration)
+        let grant = try world.grant(person(1), in: collaboration)
+        let mention = PostNotices([.mention(person: person(2))], on: collaboration, by: grant)
+        func change(_ roots: WritableKeyPath<Edit, [Digest]>) throws {
+            var edit = Edit()
+            edit.collaboration = collaboration
+            edit[keyPath: roots] = [person(2).rootHash]
+            _ = try world.storage.apply(edit)
+        }
+        try change(\.removedRoots)
+        #expect(world.code(of: ReadNotices(feed)) == .unknownParticipant)
+        #expect(world.code(of: mention) == .unknownParticipant)
+        #expect(world.code(of: ReadDetails(of: collaboration, viewer: person(2))) == .unknownParticipant)
+        #expect(try sentences(.account(bo)) == [])
+        try change(\.addedRoots)
+        #expect(try sentences(feed) == ["Ana mentioned you in “Deck”"])
+        #expect(try sentences(.account(bo)) == ["Ana mentioned you in “Deck”"])
+        #expect(world.code(of: mention) == nil)
+    }
+
     @Test("An account that takes part as several people reads each notice once, and the mentions of each of them")
     func severalIdentities() throws {
         let collaboration = try world.start()

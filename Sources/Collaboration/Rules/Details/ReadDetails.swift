@@ -27,7 +27,7 @@ public struct ReadDetails: RuledRequest {
         let stored = try records.collaboration(collaboration).value
         var operations = ManageOperation.allCases
         if let viewer {
-            let role = try records.participant(viewer, in: collaboration).value.role
+            let role = try records.presentParticipant(viewer, in: collaboration).value.role
             operations = ManageOperation.permitted(to: role, by: stored.shareOptions)
         }
         let (participants, hasMore) = try records.participants(

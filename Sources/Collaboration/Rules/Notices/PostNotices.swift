@@ -47,7 +47,7 @@ public struct PostNotices: RuledRequest {
                 edit.records.append(.checking(key, expecting: known.map { .version($0.version) } ?? .absent))
             }
             try checkPerson(
-                of: event, by: author, people, may: ManageOperation.permitted(to: access.role, by: options))
+                of: event, by: author, people, may: ManageOperation.permitted(to: access.role, by: options), records)
         }
         if events.contains(where: { $0.effect.map { options.allows($0) != nil } ?? ($0.person != nil) }) {
             // The edit is stale when the options were changed at the same time.
@@ -81,7 +81,7 @@ public struct PostNotices: RuledRequest {
     /// manage this (`operations`).
     private func checkPerson(
         of event: HighlightEvent, by author: PersonIdentity, _ people: [PersonIdentity: StoredParticipant],
-        may operations: [ManageOperation]
+        may operations: [ManageOperation], _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) {
         guard let person = event.person, person != author else { return }
         guard let known = people[person] else {
@@ -99,6 +99,9 @@ public struct PostNotices: RuledRequest {
         }
         guard known.removedAt == nil else {
             throw ServiceError(.unknownParticipant, "\(person.rootHash) was removed from \(collaboration)")
+        }
+        guard try records.isInSet(person, of: collaboration) else {
+            throw ServiceError(.unknownParticipant, "\(person.rootHash) is not in the set of \(collaboration)")
         }
         guard case .membership = event.kind else { return }
         guard known.role != .owner, known.addedBy.map({ $0 == author }) ?? operations.contains(.addParticipants) else {

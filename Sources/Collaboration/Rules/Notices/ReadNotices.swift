@@ -66,7 +66,7 @@ public struct ReadNotices: RuledRequest {
             guard try records.record(RecordKeys.defaultPermission(collaboration)) != nil else {
                 throw ServiceError(.unknownCollaboration, "no collaboration \(collaboration) was started")
             }
-            _ = try records.participant(person, in: collaboration)
+            _ = try records.presentParticipant(person, in: collaboration)
             // Clearing concerns this feed alone: not the account's, and not the details.
             let cleared = try records.record(RecordKeys.cleared(collaboration, person))?.number() ?? 0
             try reading.add(collaboration, for: person, after: max(after, cleared), records)
@@ -74,7 +74,9 @@ public struct ReadNotices: RuledRequest {
         case .account(let account):
             topics = [.account(account)]
             for (collaboration, person) in try records.links(of: account) {
-                try reading.add(collaboration, for: person, after: after, records)
+                if try records.isInSet(person, of: collaboration) {
+                    try reading.add(collaboration, for: person, after: after, records)
+                }
                 topics.append(.collaboration(collaboration))
             }
         }

@@ -16,6 +16,18 @@ extension RecordReader where Self: ~Copyable {
         return known
     }
 
+    /// The same of a participant whose root hash is in the set, too. It may have left that without the layer.
+    func presentParticipant(
+        _ person: PersonIdentity, in collaboration: CollaborationIdentifier
+    ) throws(ServiceError) -> Loaded<StoredParticipant> {
+        let known = try participant(person, in: collaboration)
+        guard try isInSet(person, of: collaboration) else {
+            throw ServiceError(
+                .unknownParticipant, "\(person.rootHash) is not in the set of \(collaboration): add it first")
+        }
+        return known
+    }
+
     /// The account that a participant is linked to.
     func account(
         of person: PersonIdentity, in collaboration: CollaborationIdentifier

@@ -22,7 +22,7 @@ public struct AddKey: RuledRequest {
         let found = try edit.existing(name)
         let added = try key.stored(context, "key")
         var record = found.value
-        record.keys.removeAll { !$0.isValid(at: context.now) }
+        record.keys.removeAll { !$0.isValid(at: context.expiryTime) }
         guard !record.keys.contains(where: { $0.hash.identifier == added.hash.identifier }) else {
             throw ServiceError(.principalExists, "\(name) has the key \(added.hash.identifier) already")
         }
