@@ -19,6 +19,8 @@ final class LogReplay {
     /// The last change that was applied or waits to be, and the checksum of its record.
     private(set) var sequence: UInt64
     private var chainHead: UInt64
+    /// When the newest of the backups was made whose log was applied (milliseconds since 1970); 0: there was none.
+    private(set) var time: UInt64 = 0
 
     /// `until`: the last sequence that is applied; `nil`: all that there are.
     init(_ environment: StorageEnvironment, until: UInt64?) throws(StorageFailure) {
@@ -108,6 +110,7 @@ final class LogReplay {
         defer { close(descriptor) }
         let reader = try BackupReader(descriptor)
         let header = reader.header
+        time = max(time, header.time)
         try check(header.firstSequence, last: header.sequence, header.chainHead)
         while let entry = try reader.next() {
             guard entry.database == .log, entry.key.count == 8 else { continue }

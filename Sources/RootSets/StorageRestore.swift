@@ -15,6 +15,8 @@ package enum StorageRestore {
         package let roots: UInt64
         /// The SHA-256 at the end of the backup.
         package let digest: Digest
+        /// When the backup was made, or the newest one whose log was applied (milliseconds since 1970).
+        package let time: UInt64
     }
 
     /// What to restore, and how far.
@@ -172,13 +174,14 @@ package enum StorageRestore {
             throw error.asServiceError
         }
         guard let digest = reader.digest else { throw ServiceError(.internalFault, "a backup has no end") }
-        if !plan.logs.isEmpty { try replay(plan, in: folder, header, mapBytes) }
-        return try check(folder, header, digest)
+        let later = plan.logs.isEmpty ? 0 : try replay(plan, in: folder, header, mapBytes)
+        return try check(folder, header, digest, time: max(header.time, later))
     }
 
+    /// Returns when the newest of the backups among the logs was made; 0: there is none.
     private static func replay(
         _ plan: Plan, in folder: String, _ header: BackupHeader, _ mapBytes: Int
-    ) throws(ServiceError) {
+    ) throws(ServiceError) -> UInt64 {
         let environment = try StorageEnvironment(
             directory: folder, bytesMax: max(mapBytes, RootSets.Configuration(directory: folder).sizeLimitBytes),
             reserveBytes: 0)
@@ -193,11 +196,12 @@ package enum StorageRestore {
             throw ServiceError(
                 .storageDamaged, "the logs end with change \(replay.sequence): change \(until) is not there")
         }
+        return replay.time
     }
 
     /// Checks all of the restored storage as `rootgate fsck` does.
     private static func check(
-        _ folder: String, _ header: BackupHeader, _ digest: Digest
+        _ folder: String, _ header: BackupHeader, _ digest: Digest, time: UInt64
     ) throws(ServiceError) -> Summary {
         let environment = try StorageInspection.open(folder)
         do throws(StorageFailure) {
@@ -210,7 +214,7 @@ package enum StorageRestore {
             let totals = try transaction.totals()
             return Summary(
                 header: header, sequence: totals.sequence, collaborations: totals.collaborations, roots: totals.roots,
-                digest: digest)
+                digest: digest, time: time)
         } catch {
             throw error.asServiceError
         }

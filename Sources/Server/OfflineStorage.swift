@@ -97,7 +97,10 @@ package enum OfflineStorage {
         let summary = try StorageRestore.restore(
             plan, progress: { bytes, all in progress(min(1, Double(bytes) / Double(max(1, all)))) },
             finish: { folder, summary throws(ServiceError) in
-                try DurableClock.write(summary.header.time, in: folder)
+                // What had expired when the logs were written stays so, though the date was set back since.
+                var time = summary.time
+                for log in logs { time = max(time, try DurableClock.time(in: log)) }
+                try DurableClock.write(time, in: folder)
                 try RestoreNote(summary).write(in: folder)
             })
         var backup = Backup(summary.header, summary.digest)

@@ -281,8 +281,15 @@ package final class Service: Sendable {
             // A directory in which principals were made offline has neither: no secret was lost there.
             let hasServed =
                 DurableClock.isStored(in: configuration.dataDirectory) || collaborations ?? 0 > 0
+            // A generation that has ended does not come back with the date either.
+            let follower = Lock<DurableClock?>(nil)
+            let stored = (try? DurableClock.time(in: configuration.dataDirectory)) ?? 0
+            let latest: @Sendable () -> Date = {
+                let milliseconds = follower.withLock { $0 }?.milliseconds ?? stored
+                return max(date(), Date(timeIntervalSince1970: Double(milliseconds) / 1000))
+            }
             let secrets = try ServiceSecrets(
-                configuration, hasServed: hasServed, date: date, random: random, log: log)
+                configuration, hasServed: hasServed, date: latest, random: random, log: log)
             do throws(SystemFailure) {
                 let durable = try DurableClock(
                     dataDirectory: configuration.dataDirectory, elapsed: clock, date: date)
@@ -292,7 +299,15 @@ package final class Service: Sendable {
                         "the file \(DurableClock.fileName) was missing or damaged: see that the date is right; if it "
                             + "was set back, what had expired may be valid again")
                 }
+                let behind = Double(durable.milliseconds) / 1000 - date().timeIntervalSince1970
+                if behind > Double(Limits.clockStoredSeconds) {
+                    log(
+                        .warning,
+                        "the date is \(Int(behind)) s behind the file \(DurableClock.fileName): it was wrong before, "
+                            + "or is now; what has expired since the service last ran may be valid again")
+                }
                 durable.store()
+                follower.withLock { $0 = durable }
                 return (secrets, durable)
             } catch {
                 throw StartupFailure.clock(directory: configuration.dataDirectory, error)

@@ -223,6 +223,22 @@ struct SecretTests {
         #expect(try await scene.status() == .expired)
     }
 
+    @Test("A generation of the secret that has ended does not come back with the date, also over a restart")
+    func generationAndDate() async throws {
+        let service = try TestService(calendar: calendar)
+        let scene = try await GrantHolder(service)
+        _ = try file(of: service).rotate(at: now)
+        service.service.reload()
+        calendar.advance(seconds: 25 * 3600)
+        service.service.reload()
+        #expect(try await scene.status() == .forged)
+        calendar.advance(seconds: -25 * 3600)
+        service.service.reload()
+        #expect(try await scene.status() == .forged)
+        try service.restart()
+        #expect(try await scene.status() == .forged)
+    }
+
     @Test("What a leap of the date has ended is over, also when the service is killed and the date is set back")
     func leapAndKill() async throws {
         let service = try TestService(calendar: calendar, clock: MonotonicClock { 0 }) { $0.grantSeconds = 100 }

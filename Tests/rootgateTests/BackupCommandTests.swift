@@ -55,6 +55,30 @@ struct BackupCommandTests {
         #expect(note.hasPrefix("restored from a backup of ") && note.contains("changes up to 2"))
     }
 
+    @Test("A restore takes the newest time of the backup and of its logs: what had expired by then stays so")
+    func times() throws {
+        let data = scratch.path + "/data"
+        #expect(try run(["keys", "create", "x", "--role", "administer", "--offline", "--data", data]).code == 0)
+        func clock(_ directory: String, _ time: UInt64? = nil) throws -> UInt64 {
+            let file = URL(fileURLWithPath: directory + "/clock")
+            if let time {
+                try withUnsafeBytes(of: (time.littleEndian, ~time.littleEndian)) { try Data($0).write(to: file) }
+            }
+            return try Data(contentsOf: file).prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        let (first, second) = (scratch.path + "/first", scratch.path + "/second")
+        #expect(try run(["backup", "--data", data, "--output", first]).code == 0)
+        let later = UInt64(Date().timeIntervalSince1970 * 1000) + 7_200_000
+        _ = try clock(data, later)
+        #expect(try run(["backup", "--data", data, "--output", second]).code == 0)
+        for (number, log) in [data, second].enumerated() {
+            let restored = scratch.path + "/restored-\(number)"
+            let done = try run(["restore", first, "--data", restored, "--log", log])
+            #expect(done.code == 0, "\(done.errors)")
+            #expect(try clock(restored) == later)
+        }
+    }
+
     @Test("A backup to a standard output that is closed ends with an error")
     func closedOutput() throws {
         let data = scratch.path + "/data"
