@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Synchronization
 
 /// A note of the newest commit that was acknowledged, in a file of its own beside the data file.
 ///
@@ -67,6 +68,9 @@ final class CommitMark: Sendable {
 
     private let descriptor: CInt
     private let path: String
+    /// Whether the last note could not be written, so that an older one stands there.
+    private let failed = Atomic<Bool>(false)
+    var isBehind: Bool { failed.load(ordering: .relaxed) }
 
     /// Opens the file, and makes it when it is missing.
     init(directory: String) throws(StorageFailure) {
@@ -123,7 +127,9 @@ final class CommitMark: Sendable {
     @discardableResult
     func write(_ note: Note) -> Bool {
         let bytes = note.bytes
-        return pwrite(descriptor, bytes, bytes.count, 0) == bytes.count
+        let isWritten = pwrite(descriptor, bytes, bytes.count, 0) == bytes.count
+        failed.store(!isWritten, ordering: .relaxed)
+        return isWritten
     }
 
     /// Removes what an operator has written behind the note, and makes the note durable.

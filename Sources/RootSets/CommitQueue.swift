@@ -188,6 +188,8 @@ final class CommitQueue: Sendable {
     private let counted = Lock(CommitFigures())
     /// Commits whose note is durable.
     private let noted = Atomic<UInt64>(0)
+    /// Whether the log was told that the note can't be written.
+    private let isNoteBehind = Lock(false)
 
     /// `onLoss` is called once, on any thread, when the writer was given up. `open` opens the storage after a failure,
     /// when the environment before is closed.
@@ -250,14 +252,32 @@ final class CommitQueue: Sendable {
                 if let fault = environment.displacement { storage.health.report(.failed, fault.action) }
             }
         }
-        let count = commits.load(ordering: .relaxed)
-        if count != noted.load(ordering: .relaxed), (try? storage.environment())?.syncNote() == true {
-            noted.store(count, ordering: .relaxed)
-        }
+        noteCommits()
         // A backup that was killed would keep the pages that it has read for ever.
         (try? storage.environment())?.forgetStaleReaders()
         // It may have fallen asleep while the failure was reported.
         if storage.health.hasFailed { wakeWriter() }
+    }
+
+    /// Makes the note of the newest commit durable when there was a commit since.
+    private func noteCommits() {
+        let count = commits.load(ordering: .relaxed)
+        guard count != noted.load(ordering: .relaxed), let environment = try? storage.environment() else { return }
+        let isNoted = environment.syncNote()
+        if isNoted { noted.store(count, ordering: .relaxed) }
+        let isNews = isNoteBehind.withLock { isBehind in
+            defer { isBehind = !isNoted }
+            return isBehind == isNoted
+        }
+        guard isNews else { return }
+        if isNoted {
+            log(.info, "\(CommitMark.fileName) is written again")
+        } else {
+            log(
+                .critical,
+                "\(CommitMark.fileName) can't be written: should the data file lose its last changes, the next start "
+                    + "may not notice")
+        }
     }
 
     /// Answers all mutations with the failure, in the writer's place, which is not coming back or must not touch the
@@ -731,11 +751,9 @@ final class CommitQueue: Sendable {
         watch.proceed()
         let hasRoom = growing > 0 ? try room.hasRoomForAdditions() : false
         let applied = surroundings.now()
+        let trimmed = trimmedMax(mutations: results.count, recordsBefore: recordsBefore, in: room)
         // A log whose beginning is damaged stays as it is: a removal has to get through.
-        try applier.finish(
-            trimmingLogTo: UInt64(logShare(in: room)),
-            count: trimmedMax(mutations: results.count, recordsBefore: recordsBefore, in: room)
-        ) { storage.health.note($0) }
+        try applier.finish(trimmingLogTo: UInt64(logShare(in: room)), count: trimmed) { storage.health.note($0) }
         if listReserve > 0 { try reserve.release(listOf: room.freed(by: transaction), room.trees) }
         watch.proceed()
         try commit(transaction, environment, of: results.count, last: last, began, isDiskFull: room.isDiskFull)

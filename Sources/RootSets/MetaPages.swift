@@ -9,8 +9,8 @@ struct MetaPages {
     let isOtherDamaged: Bool
 
     static let remedy =
-        "restore a backup, or write the word \(CommitMark.acceptance) into \(CommitMark.fileName) in the data "
-        + "directory to go on with what is there"
+        "restore a backup, or, in a copy of the data directory, write the word \(CommitMark.acceptance) into "
+        + "\(CommitMark.fileName) to go on with the newest commit that is whole, if there is one"
 
     /// Throws `damaged` when a page is damaged that may be the newest, or when a commit is missing that was
     /// acknowledged.

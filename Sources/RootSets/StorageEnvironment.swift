@@ -600,8 +600,9 @@ final class StorageEnvironment: @unchecked Sendable {
     /// The newest commit that was acknowledged or found.
     var newestCommit: Int { newest.number }
 
-    /// Makes the note durable. It may wait for the disk. Returns whether it is.
-    func syncNote() -> Bool { mark?.sync() ?? true }
+    /// Makes the note durable. It may wait for the disk. Returns false when that fails, and when the note could not be
+    /// written.
+    func syncNote() -> Bool { mark.map { !$0.isBehind && $0.sync() } ?? true }
 
     /// Forgets readers of other processes that have ended without saying so: what they read could not be used again.
     ///

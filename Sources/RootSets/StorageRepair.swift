@@ -26,7 +26,8 @@ package enum StorageRepair {
         do throws(StorageFailure) {
             let source = try RepairSource(environment, directory)
             let done = try write(source, to: target)
-            let kept = "the damaged file is kept as \(try exchange(directory, target))"
+            let isCertain = environment.possibleLoss == nil
+            let kept = "the damaged file is kept as \(try exchange(directory, target, isNoted: isCertain))"
             return done + (environment.possibleLoss.map { [$0] } ?? []) + [kept]
         } catch {
             try? FileManager.default.removeItem(atPath: target)
@@ -98,7 +99,12 @@ package enum StorageRepair {
     }
 
     /// Puts the new file into the place of the damaged one. Returns the path of the damaged one.
-    private static func exchange(_ directory: String, _ target: String) throws(StorageFailure) -> String {
+    ///
+    /// `isNoted`: false leaves the folder without a note of the newest commit, so that the next start says that the
+    /// last changes may be missing.
+    private static func exchange(
+        _ directory: String, _ target: String, isNoted: Bool
+    ) throws(StorageFailure) -> String {
         var kept = directory + "/data.mdb.damaged"
         var number = 1
         while FileManager.default.fileExists(atPath: kept) {
@@ -119,11 +125,13 @@ package enum StorageRepair {
         }
         try DataFile.makeNamesDurable(in: directory)
         // The start after a repair that ends here finds no note, and says so.
-        try giveOwner(of: directory + "/data.mdb", to: "\(target)/\(CommitMark.fileName)")
-        guard rename("\(target)/\(CommitMark.fileName)", "\(directory)/\(CommitMark.fileName)") == 0 else {
-            throw StorageFailure(errno, "putting the note of the newest commit in its place")
+        if isNoted {
+            try giveOwner(of: directory + "/data.mdb", to: "\(target)/\(CommitMark.fileName)")
+            guard rename("\(target)/\(CommitMark.fileName)", "\(directory)/\(CommitMark.fileName)") == 0 else {
+                throw StorageFailure(errno, "putting the note of the newest commit in its place")
+            }
+            try DataFile.makeNamesDurable(in: directory)
         }
-        try DataFile.makeNamesDurable(in: directory)
         try? FileManager.default.removeItem(atPath: target)
         return kept
     }

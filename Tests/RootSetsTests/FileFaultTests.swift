@@ -39,6 +39,17 @@ struct FileFaultTests {
         #expect(!run.log.contains("CRITICAL"), "\(run.log)")
     }
 
+    @Test("A note of the newest commit that can't be written is told once, and so is its being written again")
+    func failingNote() throws {
+        let scratch = ScratchDirectory()
+        let run = try ProbeRun(["note", scratch.path + "/data"], seconds: 60)
+        #expect(run.ending == .exit(0) && run.output.hasPrefix("3 failures"), "\(run.ending) \(run.output) \(run.log)")
+        let told = run.log.split(separator: "\n").filter { $0.contains("newest-commit") }
+        #expect(told.count == 2, "\(run.log)")
+        #expect(told.first?.hasPrefix("CRITICAL: newest-commit can't be written") == true, "\(run.log)")
+        #expect(told.last == "newest-commit is written again", "\(run.log)")
+    }
+
     /// As many runs as ROOTGATE_TEST_FAILING_WRITES says.
     @Test("A storage whose writes fail opens itself again: nothing is lost, and what was refused can be repeated")
     func failingWrites() throws {

@@ -187,6 +187,20 @@ struct RepairTests {
         try expectRefusal(damaged)
     }
 
+    @Test("A repair of a folder without a note leaves it without one, and the next start says what may be missing")
+    func withoutNote() throws {
+        let damaged = try DamagedStorage()
+        try damaged.flip(.records, [3, 1], bit: 16 * 8 + 3)
+        try FileManager.default.removeItem(atPath: damaged.storage.directory + "/newest-commit")
+        let done = try StorageRepair.repair(damaged.storage.directory)
+        #expect(done.contains { $0.contains("newest-commit") }, "\(done)")
+        let sets = try damaged.checked()
+        #expect(sets.health.level == .intact)
+        let told = damaged.lines.texts.withLock { $0 }
+        #expect(told.contains { $0.hasPrefix("CRITICAL: newest-commit was missing or empty") }, "\(told)")
+        sets.close()
+    }
+
     @Test("Damaged totals are not repaired")
     func totals() throws {
         let damaged = try DamagedStorage()

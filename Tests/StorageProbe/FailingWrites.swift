@@ -29,6 +29,22 @@ struct FailingWrites {
         }
     }
 
+    /// Changes a storage while the note of the newest commit can't be written, and when it can again.
+    static func ofNote(_ folder: String) throws {
+        let sets = try StorageProbe.open(folder)
+        failing_disk_plan(failing_note, 0, 1000, EIO)
+        for number in 0..<3 {
+            try sets.apply(Mutation(.createCollaboration(try StorageProbe.name(number), .challenge)))
+            // The note is looked at each second.
+            usleep(1_500_000)
+        }
+        failing_disk_plan(failing_nothing, 0, 0, 0)
+        try sets.apply(Mutation(.createCollaboration(try StorageProbe.name(3), .challenge)))
+        usleep(1_500_000)
+        sets.close()
+        StorageProbe.end(0, "\(failing_disk_failures()) failures")
+    }
+
     func run() throws {
         let name = try StorageProbe.name(1000)
         let (acknowledged, refused) = try fail(name)

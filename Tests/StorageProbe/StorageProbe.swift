@@ -34,6 +34,7 @@ enum StorageProbe {
                 FullDiskTrials.run(
                     first: UInt64(words[1]) ?? 1, count: Int(words[2]) ?? 1, isBrief: words.dropFirst(3) == ["brief"])
             case "slow" where words.count == 3: try SlowDisk(words[1], seconds: Int(words[2]) ?? 10).run()
+            case "note" where words.count == 2: try FailingWrites.ofNote(words[1])
             case "move" where words.count == 2: try move(words[1])
             case "stopped" where words.count == 4:
                 var readers = try StoppedReaders(words[1], seed: UInt64(words[2]) ?? 1, rounds: Int(words[3]) ?? 1)

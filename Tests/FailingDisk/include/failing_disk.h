@@ -23,6 +23,8 @@ enum failing_call {
     failing_data,
     // Making them durable.
     failing_sync,
+    // Writing the 32 bytes of the note of the newest commit.
+    failing_note,
 };
 
 // From now on calls of that kind succeed `after` times, and the next `count` ones fail with `error`.
