@@ -187,7 +187,7 @@ struct Applier {
     /// `count` records are removed, so that a commit stays short. Then writes the totals and the version of the sets.
     /// Behind it nothing that the totals count may be written.
     ///
-    /// `damaged` is called when the oldest record is not what was written. When it does not throw, the log stays longer.
+    /// `damaged` is called when the oldest record is not what was written. Unless it throws, the log stays longer.
     mutating func finish(
         trimmingLogTo bytes: UInt64, count: Int,
         damaged: (StorageFailure) throws(StorageFailure) -> Void = { failure throws(StorageFailure) in throw failure }
