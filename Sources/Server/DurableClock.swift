@@ -73,16 +73,21 @@ final class DurableClock: Sendable {
     ///
     /// Throws when the file can't be read.
     static func time(in dataDirectory: String) throws(ServiceError) -> UInt64 {
-        let path = dataDirectory + "/" + fileName
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { return 0 }
-        defer { close(descriptor) }
         do throws(SystemFailure) {
-            return try stored(in: descriptor)
+            return try storedTime(in: dataDirectory)
         } catch {
             throw ServiceError(
-                .storageFailed, detail: UInt32(bitPattern: error.number), "reading \(path): \(error.reason)")
+                .storageFailed, detail: UInt32(bitPattern: error.number),
+                "reading \(dataDirectory)/\(fileName): \(error.reason)")
         }
+    }
+
+    /// The same. Throws what the system says when the file can't be read.
+    static func storedTime(in dataDirectory: String) throws(SystemFailure) -> UInt64 {
+        let descriptor = open(dataDirectory + "/" + fileName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { return 0 }
+        defer { close(descriptor) }
+        return try stored(in: descriptor)
     }
 
     /// Makes the file in a data directory that has none.

@@ -283,7 +283,12 @@ package final class Service: Sendable {
                 DurableClock.isStored(in: configuration.dataDirectory) || collaborations ?? 0 > 0
             // A generation that has ended does not come back with the date either.
             let follower = Lock<DurableClock?>(nil)
-            let stored = (try? DurableClock.time(in: configuration.dataDirectory)) ?? 0
+            let stored: UInt64
+            do throws(SystemFailure) {
+                stored = try DurableClock.storedTime(in: configuration.dataDirectory)
+            } catch {
+                throw StartupFailure.clock(directory: configuration.dataDirectory, error)
+            }
             let latest: @Sendable () -> Date = {
                 let milliseconds = follower.withLock { $0 }?.milliseconds ?? stored
                 return max(date(), Date(timeIntervalSince1970: Double(milliseconds) / 1000))
