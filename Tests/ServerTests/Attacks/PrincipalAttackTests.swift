@@ -128,7 +128,7 @@ import Wire
             }
         }
         let endpoint = guarded.service.endpoint
-        let ratio = try await self.ratio("flooding above limits", client, small) {
+        let flood = {
             let peers = try (0..<4).map { _ in try AttackPeer(to: endpoint) }
             for peer in peers {
                 var hello: [UInt8] = []
@@ -151,13 +151,17 @@ import Wire
                 }
                 ended.signal()
             }.start()
-            return {
+            return { @Sendable in
                 isOver.with { $0 = true }
                 ended.wait()
             }
         }
-        // The flood's own client takes a processor, and tests beside this one take some. Without the limits it is 0.19.
-        #expect(ratio > 0.28)
+        // Programs beside this one make a ratio smaller, and none makes it larger. Without limits each is 0.19.
+        var ratio = 0.0
+        for _ in 0..<3 where ratio <= 0.4 {
+            ratio = try await self.ratio("flooding above limits", client, small, flood)
+        }
+        #expect(ratio > 0.4)
         let figures = try await client.statistics()
         for name in ["limited-proofs", "limited-mutations"] {
             let count = figures.first { $0.name == name }?.value
