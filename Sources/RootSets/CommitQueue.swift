@@ -275,8 +275,8 @@ final class CommitQueue: Sendable {
         } else {
             log(
                 .critical,
-                "\(CommitMark.fileName) can't be written: should the data file lose its last changes, the next start "
-                    + "may not notice")
+                "\(CommitMark.fileName) can't be written: see to the disk and the file; should the data file lose its "
+                    + "last changes, the next start may not notice")
         }
     }
 

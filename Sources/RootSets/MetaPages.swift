@@ -9,8 +9,8 @@ struct MetaPages {
     let isOtherDamaged: Bool
 
     static let remedy =
-        "restore a backup, or, in a copy of the data directory, write the word \(CommitMark.acceptance) into "
-        + "\(CommitMark.fileName) to go on with the newest commit that is whole, if there is one"
+        "restore a backup, or keep a copy of the data directory and write the word \(CommitMark.acceptance) into its "
+        + "\(CommitMark.fileName), to go on with the newest commit that is whole, if there is one"
 
     /// Throws `damaged` when a page is damaged that may be the newest, or when a commit is missing that was
     /// acknowledged.

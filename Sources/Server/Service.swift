@@ -308,8 +308,8 @@ package final class Service: Sendable {
                 if behind > Double(Limits.clockStoredSeconds) {
                     log(
                         .warning,
-                        "the date is \(Int(behind)) s behind the file \(DurableClock.fileName): it was wrong before, "
-                            + "or is now; what has expired since the service last ran may be valid again")
+                        "the date is \(Int(behind)) s behind the file \(DurableClock.fileName): see that it is right; "
+                            + "what has expired since the service last ran may be valid again")
                 }
                 durable.store()
                 follower.withLock { $0 = durable }
