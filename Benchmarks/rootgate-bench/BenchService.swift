@@ -115,6 +115,7 @@ final class BenchService {
         }
     }
 
+    /// Ends the service in order, if it runs.
     func stop() {
         try? input?.close()
         process?.waitUntilExit()
