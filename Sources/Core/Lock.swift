@@ -35,5 +35,8 @@ package struct Lock<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
 package import Synchronization
 
 /// A value that one thread at a time may use.
+///
+/// `Value` is no function and neither an optional nor a tuple with one: each access would wrap that function once more,
+/// also one that only reads, until a call of it has used up the stack. A function is a property of a struct.
 package typealias Lock<Value: ~Copyable> = Mutex<Value>
 #endif

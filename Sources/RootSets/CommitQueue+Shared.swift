@@ -129,7 +129,7 @@ extension CommitQueue {
 
     private func becameFresh(_ asOf: UInt64) {
         freshAsOf.max(asOf + 1, ordering: .releasing)
-        onNews.withLock { $0 }?(asOf)
+        listeners.withLock(\.onNews)?(asOf)
     }
 
     /// The storage is being closed: it will no longer be fresh.
@@ -203,7 +203,7 @@ extension CommitQueue {
             return undecided
         }
         guard let found, let place, place.number >= found.segment, !found.changes.isEmpty else { return }
-        onApplied.withLock { $0 }?(found.changes, [], found.sequence)
+        listeners.withLock(\.onApplied)?(found.changes, [], found.sequence)
     }
 
     private func note(
@@ -491,7 +491,7 @@ extension CommitQueue {
         noteGrowth(growing, hasRoom: hasRoom)
         state.withLock { $0.written = surroundings.now() - start }
         // Who is told of the progress may rely on everything that is kept of the storage.
-        if let tell = onApplied.withLock({ $0 }) { tell(others, own, applier.sequence) }
+        listeners.withLock(\.onApplied)?(others, own, applier.sequence)
         note(place, applier.sequence, digest, checkpoint)
         for (number, bytes) in applied { shared?.applied(number, bytes: bytes) }
         return results

@@ -145,6 +145,12 @@ final class CommitQueue: Sendable {
         }
     }
 
+    /// Who is told of what comes of the shared log. See the functions of `RootSets` with these names.
+    struct Listeners {
+        var onApplied: RootSets.AppliedChanges?
+        var onNews: (@Sendable (UInt64) -> Void)?
+    }
+
     let storage: ReadTransactionPool
     private let configuration: RootSets.Configuration
     let surroundings: StorageSurroundings
@@ -152,10 +158,7 @@ final class CommitQueue: Sendable {
     /// The log that this storage shares with others; `nil` when it shares none.
     let shared: (any SharedLog)?
     let sharing = Lock(Sharing())
-    /// See `RootSets.onApplied`.
-    let onApplied = Lock<RootSets.AppliedChanges?>(nil)
-    /// See `RootSets.onNews`.
-    let onNews = Lock<(@Sendable (UInt64) -> Void)?>(nil)
+    let listeners = Lock(Listeners())
     /// What the last commit would change that has failed, when that is not known yet: it may be durable all the same.
     /// Only the writer's thread uses it.
     let undecided = Lock<UndecidedChanges?>(nil)

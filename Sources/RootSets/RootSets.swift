@@ -298,12 +298,14 @@ package final class RootSets: Sendable {
     /// storage counts as fresh or others hear of it. To be called once, and to be followed by a look at everything that
     /// is kept of the storage: others' changes may have been applied before.
     package func onApplied(_ body: @escaping AppliedChanges) {
-        queue.onApplied.withLock { $0 = body }
+        queue.listeners.withLock { $0.onApplied = body }
     }
 
     /// From now on `body` is called, on any thread, when the storage has everything that was in the shared log at a
     /// time, in milliseconds of its clock. To be called once.
-    package func onNews(_ body: @escaping @Sendable (UInt64) -> Void) { queue.onNews.withLock { $0 = body } }
+    package func onNews(_ body: @escaping @Sendable (UInt64) -> Void) {
+        queue.listeners.withLock { $0.onNews = body }
+    }
 
     /// Now, by the clock of the log that this storage shares; `nil`: it shares none.
     package var logTime: UInt64? { shared?.now }

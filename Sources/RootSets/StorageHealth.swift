@@ -26,6 +26,11 @@ package final class StorageHealth: Sendable {
         package let what: String
     }
 
+    private struct Listeners {
+        var onFailure: (@Sendable () -> Void)?
+        var onDamage: (@Sendable () -> Void)?
+    }
+
     private struct Findings {
         var damage: Finding?
         var failure: Finding?
@@ -37,8 +42,7 @@ package final class StorageHealth: Sendable {
     /// Held from a finding until its line is in the log. So whoever reports, too, returns behind the line.
     private let reporting = Lock(())
     private let log: Log
-    private let onFailure = Lock<(@Sendable () -> Void)?>(nil)
-    private let onDamage = Lock<(@Sendable () -> Void)?>(nil)
+    private let listeners = Lock(Listeners())
     private let checked = Atomic<Bool>(false)
     private let areWaitsBounded = Atomic<Bool>(false)
 
@@ -80,8 +84,7 @@ package final class StorageHealth: Sendable {
             return line != nil
         }
         guard isFirst else { return }
-        let body = level == .failed ? onFailure.withLock { $0 } : onDamage.withLock { $0 }
-        body?()
+        listeners.withLock { level == .failed ? $0.onFailure : $0.onDamage }?()
     }
 
     /// Keeps the first finding of a level. Returns the line for the log; `nil` when it is not the first one.
@@ -118,12 +121,12 @@ package final class StorageHealth: Sendable {
 
     /// From now on a failure calls `body` after it was logged, on the thread that reports it.
     func whenFailed(_ body: @escaping @Sendable () -> Void) {
-        onFailure.withLock { $0 = body }
+        listeners.withLock { $0.onFailure = body }
     }
 
     /// From now on the first damage calls `body` after it was logged, on the thread that reports it.
     func whenDamaged(_ body: @escaping @Sendable () -> Void) {
-        onDamage.withLock { $0 = body }
+        listeners.withLock { $0.onDamage = body }
     }
 
     /// Ends a failure: the storage was opened again and judged. Damage that was found before stays.

@@ -22,10 +22,15 @@ final class ServiceSecrets: Sendable {
     private let secret: Lock<RootSecret>
     /// Held while other generations are taken, so that what one thread has read replaces nothing newer.
     private let changing = Lock(())
-    private let change = Lock<(@Sendable (AuditTrail.Key, RootSecret) -> Void)?>(nil)
+    private let listener = Lock(Listener())
     private let date: @Sendable () -> Date
     private let random: RandomSource
     private let log: Log
+
+    /// Who is told when other generations are accepted.
+    private struct Listener {
+        var onChange: (@Sendable (AuditTrail.Key, RootSecret) -> Void)?
+    }
 
     /// Reads the secret of the data directory, and makes it when it is missing; or reads the file that the
     /// configuration names. `hasServed`: whether a service has used the directory before, so that a missing
@@ -86,7 +91,9 @@ final class ServiceSecrets: Sendable {
     }
 
     /// From now on `body` is called with the audit's key and the secret whenever other generations are accepted.
-    func onChange(_ body: @escaping @Sendable (AuditTrail.Key, RootSecret) -> Void) { change.withLock { $0 = body } }
+    func onChange(_ body: @escaping @Sendable (AuditTrail.Key, RootSecret) -> Void) {
+        listener.withLock { $0.onChange = body }
+    }
 
     /// Reads the file again, and takes its generations when they have changed. When the file can't be used, the keys
     /// stay, and the log says why.
@@ -147,7 +154,7 @@ final class ServiceSecrets: Sendable {
             grants.replace(grantKeys)
             snapshots.replace(snapshotKeys)
             log(.info, "\(ServiceSecrets.summary(of: next)) (\(reason))")
-            if let change = change.withLock({ $0 }) { change(try auditKey(), next) }
+            if let tell = listener.withLock(\.onChange) { tell(try auditKey(), next) }
         } catch {
             log(.warning, "the secret stays as it is: \(error)")
         }

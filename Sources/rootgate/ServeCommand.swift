@@ -119,10 +119,15 @@ final class TerminationSignals: Sendable {
     private let isServing = Atomic<Bool>(false)
     private let lostStorage = Atomic<Bool>(false)
     private let hangUp = Lock(HangUp())
-    private let lastWords = Lock<(@Sendable () -> Void)?>(nil)
+    private let lastWords = Lock(LastWords())
     private let queue = DispatchQueue(label: "rootgate signals")
     private let arrivals: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
+
+    /// What is called before a start is ended.
+    private struct LastWords {
+        var body: (@Sendable () -> Void)?
+    }
 
     /// What SIGHUP calls.
     private struct HangUp {
@@ -151,7 +156,7 @@ final class TerminationSignals: Sendable {
             let grace = DispatchTimeInterval.milliseconds(isFirst ? Limits.startGraceMilliseconds : 0)
             queue.asyncAfter(deadline: .now() + grace) { [self] in
                 guard !isServing.load(ordering: .acquiring) else { return }
-                lastWords.withLock { $0 }?()
+                lastWords.withLock(\.body)?()
                 _exit(ExitCode.success.rawValue)
             }
         }
@@ -161,7 +166,7 @@ final class TerminationSignals: Sendable {
     func serves() { isServing.store(true, ordering: .releasing) }
 
     /// From now on `body` is called before a start is ended.
-    func beforeEnd(_ body: @escaping @Sendable () -> Void) { lastWords.withLock { $0 = body } }
+    func beforeEnd(_ body: @escaping @Sendable () -> Void) { lastWords.withLock { $0.body = body } }
 
     /// From now on SIGHUP calls `body`, on a queue. If it has come already, that counts.
     func onHangUp(_ body: @escaping @Sendable () -> Void) {

@@ -109,6 +109,29 @@ struct SharedLogTests {
         #expect(log.segments.count == 3)
     }
 
+    @Test("What is told of the log again and again is told with no more of the stack than before")
+    func stackOfListeners() throws {
+        let log = MemoryLog()
+        let member = try Member(log, log.found())
+        #expect(member.follow(to: 1))
+        // Not the place of a variable: AddressSanitizer has its variables elsewhere.
+        let (applied, news) = (Shared<[Int]>([]), Shared<[Int]>([]))
+        member.sets.onApplied { _, _, _ in applied.with { $0.append(Thread.callStackReturnAddresses.count) } }
+        member.sets.onNews { _ in news.with { $0.append(Thread.callStackReturnAddresses.count) } }
+        let decks = try name("decks")
+        try member.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+        for _ in 0..<300 {
+            try member.sets.apply(Mutation(.addRoots(decks, [.zero])))
+            try member.sets.apply(Mutation(.removeRoots(decks, [.zero])))
+        }
+        for (what, calls) in [("changes", applied.value), ("news", news.value)] {
+            #expect(calls.count > 500, "\(what)")
+            // Ways to a call differ a little. The longest of some has been each.
+            let (first, last) = (calls.prefix(20).max() ?? 0, calls.suffix(20).max() ?? 0)
+            #expect(first > 1 && last < first + 20, "\(what): first \(first) functions deep, at last \(last)")
+        }
+    }
+
     @Test("What a commit has changed that was made and taken for failed is told, before it is shown to be there")
     func undecided() throws {
         let log = MemoryLog()

@@ -163,6 +163,41 @@ func hiddenLocks(_ file: TrackedFile) -> [Violation] {
     }
 }
 
+/// Locks whose values are functions, or optionals or tuples with one: see `Lock`.
+func lockedFunctions(_ files: [TrackedFile]) -> [Violation] {
+    let codes = files.filter { $0.kind == .swift }.map { ($0.path, String(decoding: $0.code, as: UTF8.self)) }
+    let functions = codes.flatMap { _, code in
+        code.matches(of: /typealias (\w+) =[^\n]*->/).map { String($0.output.1) }
+    }
+    return codes.flatMap { path, code in
+        code.matches(of: /\bLock</).compactMap { match in
+            let value = ownText(ofArgument: code[match.range.upperBound...])
+            let words = value.split { !$0.isLetter && $0 != "_" && !$0.isNumber }.map(String.init)
+            guard value.contains("->") || words.contains(where: functions.contains) else { return nil }
+            let line = code[..<match.range.lowerBound].count { $0 == "\n" } + 1
+            return Violation(path, line: line, "a lock has a function that is in no struct")
+        }
+    }
+}
+
+/// The text from the beginning of a generic argument to its end, without what is in brackets: elements of a container
+/// and arguments of another type.
+private func ownText(ofArgument text: Substring) -> String {
+    var (depth, own) = (0, "")
+    for (previous, character) in zip(" " + text, text) {
+        switch character {
+        case "[", "<": depth += 1
+        case "]": depth -= 1
+        case ">" where previous != "-":
+            depth -= 1
+            if depth < 0 { return own }
+        default: break
+        }
+        if depth == 0 { own.append(character) }
+    }
+    return own
+}
+
 /// `try!` and `as!`; `print` in a layer; failures without a reason.
 func bannedCalls(_ file: TrackedFile) -> [Violation] {
     guard file.kind == .swift else { return [] }

@@ -16,6 +16,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
         Rule(name: "Functions have at most \(functionLinesMax) lines", each: longFunctions),
         Rule(name: "No banned call is made", each: bannedCalls),
         Rule(name: "Locks are seen by ThreadSanitizer", each: hiddenLocks),
+        Rule(name: "Functions in locks are properties of structs", violations: lockedFunctions),
         Rule(name: "Nothing is named after a drawer for odds and ends", each: drawerNames),
         Rule(name: "The client's public declarations are documented", each: undocumentedDeclarations),
         Rule(name: "Tests are named by a sentence", each: testNames),

@@ -151,6 +151,22 @@ struct RuleTests {
         #expect(hiddenLocks(TrackedFile("Sources/Core/Lock.swift", text)).isEmpty)
     }
 
+    @Test("A lock of a function, of an optional and of a tuple with one are found, and no lock of a container")
+    func lockedFunction() {
+        let text = """
+            typealias Body = @Sendable () -> Void
+            let a = Lock<Body?>(nil)
+            let b = Lock<(@Sendable (Int) -> Void)?>(nil)
+            let c = Lock<(count: Int, body: @Sendable ([Int]) -> Void)>((0, { _ in }))
+            let d = Lock<[Int: Body]>([:])
+            let e = Lock<[@Sendable () -> Void]>([])
+            let f = Lock<Set<Int>>([])
+            let g = Lock<Int>(0), h: Body = {}
+
+            """
+        #expect(lines(lockedFunctions([TrackedFile("Sources/Server/A.swift", text)])) == [2, 3, 4])
+    }
+
     @Test("Drawers for odds and ends are found by their names")
     func drawer() {
         #expect(drawerNames(TrackedFile("Sources/Core/Helpers.swift", "let a = 1\n")).count == 1)
