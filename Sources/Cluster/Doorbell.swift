@@ -54,7 +54,10 @@ final class Doorbell: Sendable {
                 heard = System.millisecondsWithSleep
                 ring()
             case .silence:
-                guard System.millisecondsWithSleep - heard < Limits.clusterSilenceMilliseconds else { return }
+                // The next watch is at another member.
+                guard System.millisecondsWithSleep - heard < Limits.clusterSilenceMilliseconds else {
+                    return watch.giveUp()
+                }
             case .ended: return
             }
         }

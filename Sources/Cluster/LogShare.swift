@@ -1,8 +1,20 @@
 import Core
 
-/// How much of a cluster's log etcd keeps: at least so many bytes of the newest segments, at most about twice as many.
-/// It knows the segments since the start of this process.
+/// How much of a cluster's log etcd keeps: at least so many bytes of the newest segments, and more for services that
+/// are behind, but not much more than `Limits.clusterLateFactor` times as many. It knows the segments since the start
+/// of this process.
 struct LogShare {
+    /// The first segments that are kept.
+    struct Bounds: Equatable {
+        /// When no service needs an earlier one.
+        let usual: UInt64
+        /// Whatever services need; `nil`: everything.
+        let least: UInt64?
+
+        /// The segment before which the log is removed. `needed`: the one behind which the others need it.
+        func removal(_ needed: UInt64) -> UInt64 { min(usual, max(needed, least ?? 0)) }
+    }
+
     private let bytesMax: Int
     /// How many bytes were appended up to some segments, in order.
     private var marks: [(segment: UInt64, bytes: Int)] = []
@@ -21,11 +33,11 @@ struct LogShare {
         marks.append((segment, bytes))
     }
 
-    /// The segment before which nothing has to be kept; `nil`: everything has to be.
-    mutating func firstKept() -> UInt64? {
-        let old = marks.prefix { bytes - $0.bytes >= bytesMax }
-        guard let last = old.last else { return nil }
-        marks.removeFirst(old.count - 1)
-        return last.segment
+    /// `nil`: everything has to be kept.
+    mutating func bounds() -> Bounds? {
+        guard let usual = marks.last(where: { bytes - $0.bytes >= bytesMax })?.segment else { return nil }
+        let old = marks.prefix { bytes - $0.bytes >= Limits.clusterLateFactor * bytesMax }
+        if !old.isEmpty { marks.removeFirst(old.count - 1) }
+        return Bounds(usual: usual, least: old.last?.segment)
     }
 }

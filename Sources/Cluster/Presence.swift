@@ -10,8 +10,8 @@ import Transport
 /// This service among the others of its cluster: a key in etcd with a lease, which tells how far the service has
 /// applied the log. Whoever has no such key answers nothing that others may have changed.
 ///
-/// Its thread keeps the key, removes segments from the log that everybody has applied, compares what the services hold,
-/// and tells who waits when everybody has applied a change.
+/// Its thread keeps the key, removes segments from the log that everybody has applied or that one who is behind may not
+/// keep, compares what the services hold, and tells who waits when everybody has applied a change.
 final class Presence: Sendable {
     /// Called with whether every service has the change, or can't answer without it.
     typealias Completion = @Sendable (Bool) -> Void
@@ -128,6 +128,8 @@ final class Presence: Sendable {
         var isUnknown = false
         /// The services with another secret, as the log was told of them.
         var foreign: Set<String> = []
+        /// Whether the log was told that services are behind.
+        var isLateTold = false
     }
 
     private func run() {
@@ -291,12 +293,28 @@ final class Presence: Sendable {
             follower.disagree(
                 "behind segment \(mine.checkpoint ?? 0) of the cluster's log most other services hold something else")
         }
-        guard let kept = state.withLock({ $0.share.firstKept() }) else { return }
+        guard let bounds = state.withLock({ $0.share.bounds() }) else { return }
+        tellLate(&told, others.filter { $0.segment < bounds.usual })
         let needed = GateRecord(own, snapshot: state.withLock { $0.snapshot }).needed
-        let before = min(kept, ([needed] + others.map(\.needed)).min() ?? 0)
+        let before = min(needed, bounds.removal(others.map(\.needed).min() ?? .max))
         guard before > max(1, told.removedBefore) else { return }
         let log = OrderedLog(session, name: name)
         if try log.remove(before: before, milliseconds: Limits.clusterReadMilliseconds) { told.removedBefore = before }
+    }
+
+    /// Tells the log when services are so far behind that more of the cluster's log is kept for them, and when none is
+    /// any more.
+    private func tellLate(_ told: inout Told, _ late: [GateRecord]) {
+        guard told.isLateTold == late.isEmpty else { return }
+        told.isLateTold = !late.isEmpty
+        guard !late.isEmpty else { return log(.info, "no service of the cluster is far behind any more") }
+        let names = late.prefix(Limits.gatesNamedMax).map {
+            "\($0.address ?? "a service without an address") (segment \($0.segment))"
+        }
+        log(
+            .warning,
+            "the cluster's log is kept longer for services that are far behind, but not without an end: "
+                + names.sorted().joined(separator: ", "))
     }
 
     /// Tells the log when other services have another secret, and when none has any more.

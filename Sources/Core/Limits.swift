@@ -215,6 +215,8 @@ public enum Limits {
     public static let clusterPresenceMilliseconds: UInt64 = 250
     public static let clusterLookMilliseconds: UInt64 = 10
     public static let clusterTrimMilliseconds: UInt64 = 2000
+    /// How many times as much of a cluster's log as usual is kept for a service that stays behind.
+    public static let clusterLateFactor = 4
     /// Milliseconds without a question of the writer after which another thread asks the log for news.
     public static let clusterHeartbeatMilliseconds: UInt64 = 250
     /// Milliseconds for which a new service waits at its start until etcd answers.
@@ -302,6 +304,8 @@ public enum Limits {
     /// unready.
     public static let ownProofMilliseconds: UInt64 = 5000
     public static let commitSlowMilliseconds: UInt64 = 10_000
+    /// Bytes of the file of `--trace`, at most.
+    public static let traceBytesMax = 1 << 30
     /// The slowest requests that are kept of each minute, and the minutes.
     public static let slowestPerMinute = 16
     public static let slowestMinutes = 5

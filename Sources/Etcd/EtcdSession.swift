@@ -352,9 +352,15 @@ package final class EtcdSession {
         let connection = connections[place]
         let end = deadline(milliseconds)
         // A deadline for the member would end the watch.
-        let status = try connection.begin(
-            "/v3/watch", try encoded(WatchRequest(create_request: create)), fields(until: nil), bodyBytesMax: Int.max,
-            until: end)
+        let status: Int
+        do throws(EtcdFailure) {
+            status = try connection.begin(
+                "/v3/watch", try encoded(WatchRequest(create_request: create)), fields(until: nil),
+                bodyBytesMax: Int.max, until: end)
+        } catch {
+            turn()
+            throw error
+        }
         guard status == 200 else {
             var body: [UInt8] = []
             while body.count < Limits.etcdHeadBytesMax, let more = try connection.next(until: end) { body += more }

@@ -21,7 +21,7 @@ package final class EtcdWatch {
     private var received = ReceivedBytes()
     private var hasEnded = false
 
-    /// `onEnd` is called once, when the watch ends by itself.
+    /// `onEnd` is called once, when the watch ends by itself or is given up.
     init(_ connection: MemberConnection, onEnd: @escaping () -> Void) {
         self.connection = connection
         self.onEnd = onEnd
@@ -34,6 +34,9 @@ package final class EtcdWatch {
         hasEnded = true
         connection.close()
     }
+
+    /// Ends a watch whose member may be gone.
+    package func giveUp() { _ = finish("the watch was given up") }
 
     /// Waits until something is heard, at most so many milliseconds.
     package func next(milliseconds: UInt64) -> Event {
@@ -72,8 +75,8 @@ package final class EtcdWatch {
     }
 
     private func finish(_ reason: String) -> Event {
+        if !hasEnded { onEnd() }
         end()
-        onEnd()
         return .ended(reason: reason)
     }
 }

@@ -11,6 +11,8 @@ extension CommitQueue {
     struct Sharing {
         /// When the log is to be looked at again, in milliseconds of the system's clock.
         var lookAt: UInt64 = 0
+        /// When that is to be done at the earliest, whoever rings meanwhile.
+        var pausedUntil: UInt64 = 0
         /// When the list reserve may be used for a segment again, in milliseconds of the system's clock.
         var reserveDue: UInt64 = 0
         /// Whether somebody has said that the log has something new.
@@ -61,7 +63,7 @@ extension CommitQueue {
         guard !storage.health.hasFailed else { return }
         let now = MonotonicClock.system.milliseconds
         let isDue = sharing.withLock { sharing in
-            guard sharing.isRung || now >= sharing.lookAt else { return false }
+            guard now >= sharing.pausedUntil, sharing.isRung || now >= sharing.lookAt else { return false }
             sharing.isRung = false
             return true
         }
@@ -108,11 +110,11 @@ extension CommitQueue {
         onLoss()
     }
 
-    /// Notes a problem that will not pass in a moment.
+    /// Notes a problem that will not pass in a moment. Others' changes must not make it look all the time.
     private func giveUp(_ problem: String) {
         note(problem)
         let next = MonotonicClock.system.milliseconds + Limits.sharedPauseMilliseconds
-        sharing.withLock { $0.lookAt = next }
+        sharing.withLock { ($0.lookAt, $0.pausedUntil) = (next, next) }
     }
 
     private func looked() {

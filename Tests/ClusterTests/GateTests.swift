@@ -297,6 +297,49 @@ struct GateTests {
         #expect(becomesTrue { (try? needed()) == 7 })
     }
 
+    @Test("The log is kept for a gate that stays behind, but not without an end, and that is told")
+    func late() throws {
+        let processes = try EtcdProcesses()
+        defer { processes.end() }
+        let session = try processes.session()
+        let log = OrderedLog(session, name: name)
+        var hash: Digest?
+        for number in 1...100 as ClosedRange<UInt64> {
+            let bytes = withUnsafeBytes(of: number) { Array($0) }
+            #expect(try log.append(bytes, as: number, after: hash, milliseconds: 5000) == .appended)
+            hash = Digest(ReferenceSHA256.hash(bytes))
+        }
+        func tell(_ segment: UInt64, lease: Int64) throws {
+            var progress = SharedProgress()
+            progress.segment = segment
+            let key = Presence.prefix(name) + Array("other".utf8)
+            try session.put(key, GateRecord(progress).bytes, lease: lease, milliseconds: 5000)
+        }
+        let lease = try session.beginLease(seconds: 60, milliseconds: 5000)
+        try tell(5, lease: lease)
+        let lines = Shared<[String]>([])
+        var progress = SharedProgress()
+        (progress.segment, progress.hash) = (100, hash)
+        let presence = Presence(
+            try EtcdMembers(processes.endpoints), name, first: 0, stalenessMilliseconds: 2500, bytesKept: 10_000,
+            address: nil,
+            SharedFollower(
+                ring: {}, progress: { [progress] in progress }, freshAsOf: { 0 }, fresh: { _ in }, disagree: { _ in }),
+            log: Log { line in lines.with { $0.append(line.text) } })
+        defer { presence.close() }
+        for number in 1...100 as ClosedRange<UInt64> { presence.note(number, bytes: 1000) }
+        func first() throws -> UInt64? {
+            guard case .removed(let first) = try log.read(from: 1, after: nil, milliseconds: 5000) else { return nil }
+            return first
+        }
+        // Four times as much as usual.
+        #expect(becomesTrue { (try? first()) == 60 })
+        #expect(lines.value.count == 1 && lines.value.first?.contains("(segment 5)") == true, "\(lines.value)")
+        try tell(100, lease: lease)
+        #expect(becomesTrue { (try? first()) == 90 })
+        #expect(becomesTrue { lines.value.count == 2 } && lines.value.last?.contains("far behind any more") == true)
+    }
+
     @Test("While members are killed and stopped and gates end, nothing acknowledged is lost or made twice")
     func faults() throws {
         let scene = try Scene(

@@ -127,6 +127,25 @@ struct EtcdSessionTests {
         }
     }
 
+    @Test("The next watch is at another member when one is not reached, or is given up")
+    func watchingElsewhere() throws {
+        let processes = try EtcdProcesses()
+        defer { processes.end() }
+        let dead = Endpoint(host: "127.0.0.1", port: try EtcdProcesses.freePorts(1)[0])
+        let members = try EtcdMembers([dead] + processes.endpoints)
+        let session = EtcdSession(members, first: 0)
+        func begins() -> EtcdWatch? { try? session.watch(range, from: 0, milliseconds: patient) }
+        #expect(begins() == nil)
+        for _ in 0..<2 {
+            let watch = try #require(begins())
+            #expect(watch.next(milliseconds: 100) == .silence)
+            watch.giveUp()
+            watch.giveUp()
+            #expect(watch.next(milliseconds: 1) == .ended(reason: "the watch has ended"))
+            #expect(begins() == nil)
+        }
+    }
+
     @Test("A full database takes no changes until there is room and the alarm is ended")
     func noSpace() throws {
         let processes = try EtcdProcesses(["--quota-backend-bytes=4000000"])

@@ -132,6 +132,32 @@ struct SharedLogTests {
         }
     }
 
+    @Test("A storage that can't follow looks at the log once in a second, however often it hears of something new")
+    func pause() throws {
+        let log = MemoryLog()
+        let surroundings = log.found()
+        let one = try Member(log, surroundings)
+        #expect(one.follow(to: 1))
+        try one.sets.apply(Mutation(.createCollaboration(try name("decks"), .challenge)))
+        log.remove(before: 3)
+        let another = try Member(log, surroundings)
+        #expect(becomesTrue { another.sets.sharingProblem?.contains("begins at 3") == true })
+        let before = log.now
+        for _ in 0..<300 {
+            log.ring()
+            usleep(1000)
+        }
+        // The other one looks at each ring, and besides ten times in a second.
+        #expect(log.now - before > 20)
+        one.sets.close()
+        let alone = log.now
+        for _ in 0..<300 {
+            log.ring()
+            usleep(1000)
+        }
+        #expect(log.now - alone <= 4)
+    }
+
     @Test("What a commit has changed that was made and taken for failed is told, before it is shown to be there")
     func undecided() throws {
         let log = MemoryLog()

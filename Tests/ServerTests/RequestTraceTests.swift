@@ -100,6 +100,22 @@ private final class SteppingTime: Sendable {
         let args: Arguments
     }
 
+    @Test("A file that is full ends the trace, which the log says once, and what is in the file is whole")
+    func fullFile() throws {
+        let directory = ScratchDirectory()
+        try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
+        let path = directory.path + "/trace.json"
+        let lines = Shared<[String]>([])
+        let time = SteppingTime([UInt64](repeating: 1500, count: 400))
+        let tracer = try RequestTracer(
+            RequestTracer.Settings(path: path, bytesMax: 2000), log: log(to: lines), now: { time.next() })
+        for _ in 0..<50 { tracer.end(trace(tracer, through: [.queued, .working])) }
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        #expect((1000...2000).contains(bytes.count))
+        #expect(try JSONDecoder().decode([Event].self, from: bytes + Data("]".utf8)).count > 6)
+        #expect(lines.value.count == 1 && lines.value.first?.contains("the trace ends here") == true)
+    }
+
     @Test("A query that is suspended many times has its time added up, and the first stages recorded")
     func manyStages() throws {
         let lines = Shared<[String]>([])

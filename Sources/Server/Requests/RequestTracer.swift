@@ -19,16 +19,23 @@ final class RequestTracer: Sendable {
         var path: String?
         /// N, if one in N requests is written; at least 1.
         var interval: UInt64 = 1
+        /// Bytes of the file, at most.
+        var bytesMax = Limits.traceBytesMax
 
         var isOn: Bool { slowMilliseconds != nil || path != nil }
+    }
+
+    private struct Output {
+        let handle: FileHandle
+        var bytes: Int
     }
 
     private let settings: Settings
     private let log: Log
     private let now: @Sendable () -> UInt64
     private let count = Atomic<UInt64>(0)
-    /// `nil` when nothing is written, or after a write has failed.
-    private let file: Lock<FileHandle?>
+    /// `nil` when nothing is written, after a write has failed, or when the file is full.
+    private let file: Lock<Output?>
     /// Changed with the file's lock held.
     private let hasEvents = Atomic<Bool>(false)
 
@@ -47,8 +54,10 @@ final class RequestTracer: Sendable {
             file = Lock(nil)
             return
         }
-        let descriptor = try System.create(path, Data("[\n".utf8))
-        file = Lock(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true))
+        let beginning = Data("[\n".utf8)
+        let descriptor = try System.create(path, beginning)
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        file = Lock(Output(handle: handle, bytes: beginning.count))
     }
 
     /// A trace for a request whose frame has arrived.
@@ -84,17 +93,24 @@ final class RequestTracer: Sendable {
     /// Appends events to the list in the file. The list is not closed, so that it can be read while it grows. With a
     /// `]` appended the file is JSON.
     private func write(_ text: String) {
-        let failure = file.withLock { file -> SystemFailure? in
-            guard let descriptor = file?.fileDescriptor else { return nil }
-            let separator = hasEvents.exchange(true, ordering: .relaxed) ? ",\n" : ""
+        let end = file.withLock { file -> (level: LogLevel, reason: String)? in
+            guard let output = file else { return nil }
+            let separator = hasEvents.load(ordering: .relaxed) ? ",\n" : ""
+            let bytes = Data((separator + text).utf8)
+            guard output.bytes + bytes.count <= settings.bytesMax else {
+                file = nil
+                return (.warning, "its file has \(settings.bytesMax >> 20) MiB")
+            }
             do throws(SystemFailure) {
-                try System.writeAll(Data((separator + text).utf8), to: descriptor)
+                try System.writeAll(bytes, to: output.handle.fileDescriptor)
+                file?.bytes += bytes.count
+                hasEvents.store(true, ordering: .relaxed)
                 return nil
             } catch {
                 file = nil
-                return error
+                return (.error, "it can't be written: \(error.reason)")
             }
         }
-        if let failure { log(.error, "the trace ends here, because it can't be written: \(failure.reason)") }
+        if let end { log(end.level, "the trace ends here, because \(end.reason)") }
     }
 }
