@@ -119,10 +119,9 @@ final class BucketDirectories: Sendable {
         case large([UInt8])
     }
 
-    private struct Slot {
-        var directory: BucketDirectory?
-        var lookups = 0
-        var isBuilding = false
+    private enum Slot {
+        case building
+        case built(BucketDirectory)
     }
 
     private struct State {
@@ -132,6 +131,19 @@ final class BucketDirectories: Sendable {
         /// How often the directories were dropped.
         var drops = 0
         var slots: [Subject: Slot] = [:]
+        /// How often what has no slot was looked up, of `slotsMax` subjects at most. So what is looked up now and then
+        /// keeps no directory from what is looked up often.
+        var lookups: [Subject: Int] = [:]
+
+        /// Counts look-ups of what has no slot. Returns all of them, as far as they are known.
+        mutating func count(_ subject: Subject, _ more: Int) -> Int {
+            if lookups.count == BucketDirectories.slotsMax, lookups[subject] == nil {
+                let most = lookups.sorted { $0.value > $1.value }.prefix(BucketDirectories.slotsMax / 2)
+                lookups = Dictionary(uniqueKeysWithValues: most.map { ($0.key, $0.value) })
+            }
+            lookups[subject, default: 0] += more
+            return lookups[subject, default: 0]
+        }
     }
 
     private let surroundings: StorageSurroundings
@@ -156,19 +168,21 @@ final class BucketDirectories: Sendable {
             guard snapshot >= state.snapshot else { return (nil, nil) }
             if snapshot > state.snapshot {
                 let version = try transaction.setsVersion()
-                if version != state.version { (state.version, state.slots) = (version, [:]) }
+                if version != state.version { (state.version, state.slots, state.lookups) = (version, [:], [:]) }
                 state.snapshot = snapshot
             }
-            var slot = state.slots[subject] ?? Slot()
-            if let directory = slot.directory { return (directory, nil) }
-            guard !slot.isBuilding, state.slots.count < BucketDirectories.slotsMax || state.slots[subject] != nil else {
-                return (nil, nil)
+            switch state.slots[subject] {
+            case .built(let directory): return (directory, nil)
+            case .building: return (nil, nil)
+            case nil: break
             }
+            guard state.slots.count < BucketDirectories.slotsMax else { return (nil, nil) }
             precondition(lookups >= 0, "the number of look-ups is negative")
-            slot.lookups += lookups
-            slot.isBuilding = slot.lookups >= surroundings.directoryLookupsMin && slot.lookups >= buckets() / 2
-            state.slots[subject] = slot
-            return (nil, slot.isBuilding ? (state.version, state.drops) : nil)
+            let seen = state.count(subject, lookups)
+            guard seen >= surroundings.directoryLookupsMin, seen >= buckets() / 2 else { return (nil, nil) }
+            state.lookups[subject] = nil
+            state.slots[subject] = .building
+            return (nil, (state.version, state.drops))
         }
         if let due = found.due {
             surroundings.inBackground { [self] in
@@ -177,9 +191,10 @@ final class BucketDirectories: Sendable {
                 let built = attempt(subject, environment)
                 state.withLock { state in
                     guard (state.version, state.drops) == due else { return }
-                    precondition(
-                        state.slots[subject]?.isBuilding == true, "a directory was built that was not requested")
-                    state.slots[subject] = Slot(directory: built?.version == due.version ? built : nil)
+                    guard case .building = state.slots[subject] else {
+                        preconditionFailure("a directory was built that was not requested")
+                    }
+                    state.slots[subject] = built.flatMap { $0.version == due.version ? .built($0) : nil }
                 }
             }
         }
@@ -189,7 +204,7 @@ final class BucketDirectories: Sendable {
     /// Drops all directories: a bucket that they may have is damaged. New ones are built of what is intact.
     func drop() {
         state.withLock { state in
-            state.slots = [:]
+            (state.slots, state.lookups) = ([:], [:])
             state.drops += 1
         }
     }

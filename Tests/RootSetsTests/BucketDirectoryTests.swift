@@ -130,6 +130,26 @@ struct BucketDirectoryTests {
         }
     }
 
+    @Test("Sets that are looked up now and then keep no directory from one that is looked up often")
+    func manySets() throws {
+        let deck = try storage.create("deck")
+        try storage.sets.apply(Mutation(.addRoots(deck, universe)))
+        let directories = BucketDirectories(StorageSurroundings())
+        try storage.sets.read { snapshot throws(ServiceError) in
+            let (transaction, environment) = (snapshot.transaction, snapshot.environment)
+            func directory(_ name: [UInt8]) -> BucketDirectory? {
+                let found = try? directories.directory(
+                    of: .large(name), for: transaction, in: environment, lookups: 64, buckets: { 1000 })
+                return found ?? nil
+            }
+            for round in 0..<100 {
+                _ = directory(deck.utf8)
+                for number in 0..<100 { #expect(directory(Array("set \(round) \(number)".utf8)) == nil) }
+            }
+            #expect(becomesTrue { directory(deck.utf8) != nil })
+        }
+    }
+
     @Test("Look-ups have the same answers before there is a directory, with one, and after the next commit")
     func sameAnswers() async throws {
         var random = SeededGenerator(seed: runSeed &+ 1)
