@@ -15,7 +15,23 @@ public final class HighlightCenter: Sendable {
     private struct State {
         weak var delegate: (any HighlightCenterDelegate)?
         var watching: Task<Void, Never>?
-        var grants: [CollaborationIdentifier: AccessGrant] = [:]
+        var grants = KeptGrants()
+    }
+
+    /// The newest grants, one for each collaboration.
+    private struct KeptGrants {
+        private static let countMax = 64
+        private var kept: [(collaboration: CollaborationIdentifier, grant: AccessGrant)] = []
+
+        subscript(collaboration: CollaborationIdentifier) -> AccessGrant? {
+            get { kept.first { $0.collaboration == collaboration }?.grant }
+            set {
+                kept.removeAll { $0.collaboration == collaboration }
+                guard let newValue else { return }
+                if kept.count == KeptGrants.countMax { kept.removeFirst() }
+                kept.append((collaboration, newValue))
+            }
+        }
     }
 
     /// The account whose shelf it is.
@@ -94,11 +110,13 @@ public final class HighlightCenter: Sendable {
         let (client, account, app) = (client, account, app)
         return Task { [weak self] in
             var known: (version: UInt64, links: [URL])?
+            var pause = Duration.milliseconds(200)
             while !Task.isCancelled {
                 do throws(ServiceError) {
                     var query = ReadShelf(of: account, for: .app(app), limit: 64)
                     if let known { (query.after, query.waitMilliseconds) = (known.version, 20_000) }
                     let shelf = try await client.send(query, waiting: .seconds(20))
+                    pause = .milliseconds(200)
                     guard shelf.version > known?.version ?? 0 || known == nil else { continue }
                     let links = shelf.highlights.map(\.url)
                     if let known, let self {
@@ -108,7 +126,8 @@ public final class HighlightCenter: Sendable {
                     known = (shelf.version, links)
                 } catch {
                     // The connection is lost for now. The next difference includes what has changed meanwhile.
-                    try? await Task.sleep(for: .milliseconds(200))
+                    try? await Task.sleep(for: pause)
+                    pause = min(pause * 2, .seconds(10))
                 }
                 if self == nil { return }
             }

@@ -15,6 +15,8 @@ from .session import Outcome, Session
 
 SEND_BUFFER = 1 << 16
 """Bytes on their way to the system. Frames behind them wait here, and can be withdrawn."""
+STALL_SECONDS = 60.0
+"""The connection ends when the service has read nothing of what was sent for so long."""
 REFUSES_WHOLE = frozenset(
     (ErrorCode.BUSY, ErrorCode.LIMIT_EXCEEDED, ErrorCode.MALFORMED_REQUEST, ErrorCode.ROLE_MISSING)
 )
@@ -35,6 +37,7 @@ class Link(asyncio.Protocol):
         self._unsent: deque[tuple[int, bytes]] = deque()
         self._line = Line()
         self._is_paused = False
+        self._stall: asyncio.TimerHandle | None = None
         self._end: Exception | None = None
         self._has_received = False
         self.issuer: int | None = None
@@ -119,6 +122,7 @@ class Link(asyncio.Protocol):
         if self._end is not None:
             return
         self._end = reason
+        self._end_stall()
         unsent = {request_id for request_id, _ in self._unsent}
         self._unsent.clear()
         waiting, self._waiting = self._waiting, {}
@@ -139,10 +143,20 @@ class Link(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._is_paused = True
+        if self._end is None:
+            self._stall = self._loop.call_later(
+                STALL_SECONDS, self.close, ConnectionLost(f"the service has read nothing for {STALL_SECONDS:.0f} s")
+            )
 
     def resume_writing(self) -> None:
         self._is_paused = False
+        self._end_stall()
         self._send()
+
+    def _end_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
 
     def data_received(self, data: bytes) -> None:
         self._has_received = True

@@ -20,6 +20,8 @@ MAXIMUM_PROOFS = 256
 """Proofs in a request, at most."""
 MAXIMUM_BYTES = 256 << 10
 """Bytes of a request, at most, unless a proof alone has more."""
+ABSENT_CALLS = 64
+"""Calls that wait although nobody waits for them any more, at most, or half of all that wait."""
 ANSWERS_PER_REQUEST = 64
 """So many answers for each request that may be in flight, and one more may."""
 
@@ -99,6 +101,8 @@ class Line:
         self._in_flight_calls = 0
         self._leaving = 0
         """Calls among those queued that leave now."""
+        self._absent = 0
+        """Calls that nobody waits for any more, at most, among those queued and due."""
         self._maximum = 1 << 62
         """Requests in flight, at most."""
         self._answers = 0
@@ -192,7 +196,10 @@ class Line:
         request_id = call.request_id
         pack = self._in_flight.get(request_id)
         if pack is None:
-            # It stays in its place, and is left out when its turn comes.
+            # It stays in its place, and is left out when its turn comes, unless there are too many.
+            self._absent += 1
+            if self._absent > ABSENT_CALLS and 2 * self._absent > len(self._queued):
+                self._drop_absent()
             return None
         pack.left -= 1
         self._in_flight_calls -= 1
@@ -200,6 +207,16 @@ class Line:
             return None
         self.answered(request_id)
         return request_id
+
+    def _drop_absent(self) -> None:
+        """Forgets the calls that nobody waits for, of those queued and due."""
+        queued = list(self._queued)
+        self._leaving = sum(call.is_awaited for call in queued[: self._leaving])
+        self._queued = deque(call for call in queued if call.is_awaited)
+        due = ([[call for call in part if call.is_awaited] for part in parts] for parts in self._due)
+        kept = ([part for part in parts if part] for parts in due)
+        self._due = deque(parts for parts in kept if parts)
+        self._absent = 0
 
     def _remove(self, request_id: int) -> Pack | None:
         pack = self._in_flight.pop(request_id, None)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import queue
 import random
@@ -10,9 +11,11 @@ import struct
 import threading
 import unittest
 from typing import Any
+from unittest import mock
 
 from rootgate import ConnectionLost, DeadlineExceeded, ErrorCode, Proof, ProtocolError, RootgateError, requests
-from rootgate.packing import MAXIMUM_BYTES, MAXIMUM_PROOFS, Call, Line, Pack, answers
+from rootgate.link import Link
+from rootgate.packing import ABSENT_CALLS, MAXIMUM_BYTES, MAXIMUM_PROOFS, Call, Line, Pack, answers
 from rootgate.requests import Request, encode_verification
 
 from fake_service import PATIENCE, AsyncioCaller, BlockingCaller, Operation, Served, verdicts
@@ -104,8 +107,22 @@ class LineTests(unittest.TestCase):
     def test_every_call_ends_once_whatever_happens(self) -> None:
         seed = random.randrange(1 << 32)
         for number in range(300):
-            with self.subTest(seed=seed + number):
+            absent = (1, 4, ABSENT_CALLS)[number % 3]
+            with self.subTest(seed=seed + number), mock.patch("rootgate.packing.ABSENT_CALLS", absent):
                 self.run_randomly(random.Random(seed + number))
+
+    def test_calls_that_nobody_waits_for_do_not_stay_while_nothing_leaves(self) -> None:
+        calls = [call(number) for number in range(1000)]
+        for each in calls:
+            self.line.append(each)
+        for each in calls[10:]:
+            self.assertIsNone(self.line.leave(each))
+        [(_, pack)] = self.take()
+        self.assertEqual([each.waiter for each in pack.calls], list(range(10)))
+        for each in calls:
+            self.line.append(each)
+            self.line.leave(each)
+        self.assertLessEqual(len(self.line.clear()[0]), ABSENT_CALLS + 1)
 
     def run_randomly(self, source: random.Random) -> None:
         """Adds, answers, refuses and gives up at random. Then each call was answered, refused alone or given up."""
@@ -155,6 +172,59 @@ class LineTests(unittest.TestCase):
         self.assertEqual((sorted(ended), waiting), (list(range(60)), {}))
         self.assertFalse(any(ended[number] == "answered" for number in culprits))
         self.assertEqual(self.line.clear(), ([], []))
+
+
+class Unread(asyncio.Transport):
+    """The way to a service that reads nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_aborted = False
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def write(self, data: Any) -> None:
+        pass
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+@mock.patch("rootgate.link.STALL_SECONDS", 0.3)
+class StallTests(unittest.IsolatedAsyncioTestCase):
+    """A connection to a service that reads nothing."""
+
+    def setUp(self) -> None:
+        self.transport = Unread()
+
+    def connect(self) -> tuple[Link, asyncio.Task[bytes]]:
+        """A connection on which a request waits."""
+        loop = asyncio.get_running_loop()
+        link = Link(loop)
+        link.connection_made(self.transport)
+        link.pause_writing()
+        return link, loop.create_task(link.request(verify(1), loop.time() + PATIENCE))
+
+    async def test_it_ends_after_a_time(self) -> None:
+        link, waiting = self.connect()
+        with self.assertRaisesRegex(ConnectionLost, "before the request was sent"):
+            await waiting
+        self.assertTrue(self.transport.is_aborted)
+        self.assertFalse(link.is_open)
+
+    async def test_it_stays_when_something_is_read_in_time(self) -> None:
+        link, waiting = self.connect()
+        for _ in range(4):
+            await asyncio.sleep(0.1)
+            link.resume_writing()
+            link.pause_writing()
+        link.resume_writing()
+        await asyncio.sleep(0.4)
+        self.assertTrue(link.is_open)
+        waiting.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await waiting
 
 
 class Gate:
