@@ -122,6 +122,29 @@ struct InvitationsTests {
         #expect(try world.send(CreateInvitation(to: named)).inviter == Inviter(name: "Ana"), "the owner's name")
     }
 
+    @Test("An inviter has the name of a participant that the account is linked to, not of one whose link is left over")
+    func leftOverLink() throws {
+        let collaboration = try world.start()
+        let bo = try account("bo")
+        for (number, name) in [(UInt8(2), "Bert"), (3, "Bo")] {
+            try world.send(AddParticipants([NewParticipant(person(number), displayName: name)], to: collaboration))
+            try world.join(person(number), in: collaboration)
+        }
+        let link = LinkAccount(bo, to: person(2), in: collaboration)
+        let record = try #require(try world.edit(link)?.records.first { $0.value == [] })
+        try world.send(link)
+        try world.send(LinkAccount(nil, to: person(2), in: collaboration))
+        var edit = Edit(collaboration)
+        edit.records = [RecordEdit(record.key, value: [])]
+        _ = try world.storage.apply(edit)
+        func inviter() throws -> Inviter? {
+            try world.send(CreateInvitation(to: collaboration, inviter: Inviter(account: bo))).inviter
+        }
+        #expect(try inviter() == Inviter(account: bo))
+        try world.send(LinkAccount(bo, to: person(3), in: collaboration))
+        #expect(try inviter() == Inviter(account: bo, name: "Bo"))
+    }
+
     @Test("Reading an invitation tells title, inviter, role, permission, expiry and state, and nothing else")
     func read() throws {
         let collaboration = try world.start("deck", options: .deck)

@@ -79,6 +79,18 @@ struct PrincipalRulesTests {
             try world.send(UpdatePrincipal(two, certificates: .set([certificate]), localUser: .set(7))).changed == 1)
     }
 
+    @Test("A key that has expired makes room although the date went back since")
+    func expiryAndDate() throws {
+        let root = try name("root")
+        _ = try begin()
+        try world.send(AddKey(newKey(APIKey.random(), expiresAt: world.now + 60), to: root))
+        let third = AddKey(newKey(APIKey.random()), to: root)
+        world.durableTime = world.now + 59
+        #expect(world.code(of: third) == .limitExceeded)
+        world.durableTime = world.now + 60
+        #expect(world.code(of: third) == nil)
+    }
+
     @Test("Two keys are valid at once, a third is refused, and an expired one makes room")
     func rotation() throws {
         let root = try name("root")

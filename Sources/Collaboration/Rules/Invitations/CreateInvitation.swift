@@ -106,9 +106,6 @@ public struct CreateInvitation: RuledRequest {
         guard let person = account == found.owner ? found.ownerIdentity : linked else {
             return Inviter(account: account)
         }
-        if account != found.owner {
-            guard try records.isLinked(account, to: person, in: collaboration) else { return Inviter(account: account) }
-        }
         let key = RecordKeys.participant(collaboration, person)
         return Inviter(account: account, name: try records.load(StoredParticipant.self, at: key)?.value.displayName)
     }

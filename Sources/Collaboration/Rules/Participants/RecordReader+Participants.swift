@@ -45,16 +45,19 @@ extension RecordReader where Self: ~Copyable {
         try self.account(of: person, in: collaboration) == account
     }
 
-    /// A record that links an account to a participant of the collaboration who is not among `people`.
+    /// A record that links an account to a participant of the collaboration who is not among `people`, see `isLinked`.
     func link(
         of account: Account, in collaboration: CollaborationIdentifier, toOtherThan people: Set<PersonIdentity>
     ) throws(ServiceError) -> StoredRecord? {
         let page = try records(
-            in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: people.count + 1,
+            in: .beginning(with: RecordKeys.linked(account, collaboration)), limit: Limits.identitiesPerAccountMax,
             isDescending: false)
-        return page.items.first { record in
-            Digest(record.key.suffix(Digest.byteCount)).map { !people.contains(PersonIdentity(rootHash: $0)) } ?? false
+        for record in page.items {
+            guard let root = Digest(record.key.suffix(Digest.byteCount)) else { continue }
+            let person = PersonIdentity(rootHash: root)
+            if !people.contains(person), try isLinked(account, to: person, in: collaboration) { return record }
         }
+        return nil
     }
 
     /// Makes an edit stale when the participant's link has changed since it was read.
