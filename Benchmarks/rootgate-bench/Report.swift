@@ -109,9 +109,11 @@ struct Report {
         return ([sweep.about, conditions] + images + [table]).joined(separator: "\n\n")
     }
 
-    /// Writes the README's figures, from the results of every kind of machine; without a README those of this machine.
+    /// Writes the README's figures, from the results of every kind of machine; without a README those of this machine,
+    /// if a filter has left none of them out.
     private func writeFigures(_ document: ResultsDocument) throws {
         guard let readme else {
+            guard ReadmeFigures.names.allSatisfy({ document.row($0) != nil }) else { return }
             let here = MachineResults(kind: MachineKind(kernels: kernelNames()), document: document)
             let region = try ReadmeFigures.region(from: [here])
             return try Data((region + "\n").utf8).write(to: directory.appendingPathComponent("figures.md"))

@@ -32,7 +32,8 @@ let fsckCommand = Command(
         for finding in findings {
             printNow("\(finding.kind): \(finding.what): \(finding.meaning)".escapingControls)
         }
-        printNow(findings.isEmpty ? "nothing is damaged" : "\(findings.count) findings")
+        let count = findings.count == 1 ? "1 finding" : "\(findings.count) findings"
+        printNow(findings.isEmpty ? "nothing is damaged" : count)
     }
     return findings.isEmpty ? .success : .refused
 }

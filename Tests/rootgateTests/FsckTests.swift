@@ -42,7 +42,7 @@ struct FsckTests {
             let damaged = try run(["fsck", directory])
             outcomes.append(damaged.code)
             guard damaged.code == 1 else { continue }
-            #expect(damaged.output.contains(" findings") && damaged.output.hasPrefix("entry: "), "\(damaged.output)")
+            #expect(damaged.output.contains(" finding") && damaged.output.hasPrefix("entry: "), "\(damaged.output)")
             let repaired = try run(["fsck", "--repair", directory])
             #expect(repaired.code == 0, "\(repaired.errors)")
             // What is in the log only can't be restored from it.
@@ -51,5 +51,39 @@ struct FsckTests {
             #expect(try run(["fsck", directory]).code == 0)
         }
         #expect(outcomes.contains(1), "\(outcomes)")
+    }
+
+    @Test("Damage under a service that runs is found meanwhile, and no finding is left when it is undone")
+    func live() throws {
+        let scratch = ScratchDirectory()
+        let directory = scratch.path + "/data"
+        let running = try ServeTests.Running(directory, [])
+        for name in ["deck", "notes"] {
+            #expect(try run(["collab", "create", name, "--server", running.endpoint]).code == 0)
+        }
+        let intact = try run(["fsck", directory])
+        #expect(intact.code == 0 && intact.output == "nothing is damaged\n", "\(intact.output)\(intact.errors)")
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: directory + "/data.mdb"))
+        defer { try? file.close() }
+        let bytes = try #require(try file.readToEnd())
+        func write(_ byte: UInt8, at place: Int) throws {
+            try file.seek(toOffset: UInt64(place))
+            try file.write(contentsOf: [byte])
+        }
+        var outcomes: [Int32] = []
+        var start = bytes.startIndex
+        while let found = bytes.range(of: Data("deck".utf8), in: start..<bytes.endIndex) {
+            start = found.upperBound
+            try write(bytes[found.lowerBound] ^ 1, at: found.lowerBound)
+            let damaged = try run(["fsck", directory])
+            outcomes.append(damaged.code)
+            #expect(damaged.code == 0 || damaged.code == 1, "\(damaged.errors)")
+            #expect((damaged.code == 1) == damaged.output.contains("finding"), "\(damaged.output)")
+            try write(bytes[found.lowerBound], at: found.lowerBound)
+        }
+        #expect(outcomes.contains(1), "\(outcomes)")
+        #expect(try run(["fsck", directory]).code == 0)
+        #expect(try run(["collab", "create", "drafts", "--server", running.endpoint]).code == 0)
+        #expect(running.end(SIGTERM) == 0)
     }
 }
