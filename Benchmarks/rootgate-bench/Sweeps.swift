@@ -93,9 +93,10 @@ let allSweeps = [
             Memory and files are those of both services. Slopes are medians of the rises between each two windows \
             before the restarts, and after them. The first half of each is left out where it is about memory and \
             files: the change log reaches its bound after a few minutes, and its pages are as full as they stay some \
-            minutes later. The first fifth is left out where it is about time. A run of 20 minutes or more fails when \
-            the lower end of a slope's interval is above \(Int(100 * grownMax.bytes)) % an hour for memory and files, \
-            or above \(Int(100 * grownMax.time)) % for times.
+            minutes later. The first fifth is left out where it is about time.
+
+            A run of 20 minutes or more fails when the lower end of a slope's interval is above \
+            \(Int(100 * grownMax.bytes)) % an hour for memory and files, or above \(Int(100 * grownMax.time)) % for times.
             """, seconds: 60,
         run: overTime),
     Sweep(
