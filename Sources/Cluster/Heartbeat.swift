@@ -31,17 +31,23 @@ final class Heartbeat: Sendable {
     }
 
     private func run(_ log: OrderedLog) {
+        /// The segment behind which the log had something, and until when it is not asked for that again.
+        var behind: (segment: UInt64, until: UInt64)?
         while !isOver.load(ordering: .relaxed) {
             usleep(UInt32(Limits.sharedLookMilliseconds) * 1000)
             let asked = System.millisecondsWithSleep
             // The progress is read before the question, so the storage has that much when it is asked.
             let progress = follower.progress()
+            if let behind, behind.segment == progress.segment, asked < behind.until { continue }
             guard let hash = progress.hash, asked > follower.freshAsOf() + Limits.clusterHeartbeatMilliseconds,
-                case .entries(let new, _) = try? log.read(
-                    from: progress.segment + 1, after: hash, milliseconds: Limits.clusterReadMilliseconds),
-                new.isEmpty
+                let reading = try? log.read(
+                    from: progress.segment + 1, after: hash, milliseconds: Limits.clusterReadMilliseconds)
             else { continue }
-            follower.fresh(asked)
+            if reading == .entries([], hasMore: false) {
+                follower.fresh(asked)
+            } else {
+                behind = (progress.segment, asked + Limits.sharedPauseMilliseconds)
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 import Core
 
 /// How much of a cluster's log etcd keeps: at least so many bytes of the newest segments, and more for services that
-/// are behind, but not much more than `Limits.clusterLateFactor` times as many. It knows the segments since the start
-/// of this process.
+/// are behind, but not much more than `Limits.clusterLateFactor` times as many of those since the start of this
+/// process, which are all that it knows.
 struct LogShare {
     /// The first segments that are kept.
     struct Bounds: Equatable {
@@ -11,8 +11,8 @@ struct LogShare {
         /// Whatever services need; `nil`: everything.
         let least: UInt64?
 
-        /// The segment before which the log is removed. `needed`: the one behind which the others need it.
-        func removal(_ needed: UInt64) -> UInt64 { min(usual, max(needed, least ?? 0)) }
+        /// The segment before which the log is removed. `applied`: the one that everybody has applied.
+        func removal(_ applied: UInt64) -> UInt64 { min(usual, max(applied, least ?? 0)) }
     }
 
     private let bytesMax: Int

@@ -128,8 +128,9 @@ final class Presence: Sendable {
         var isUnknown = false
         /// The services with another secret, as the log was told of them.
         var foreign: Set<String> = []
-        /// Whether the log was told that services are behind.
-        var isLateTold = false
+        /// The services that are far behind, and those that can't follow any more, as the log was told of them.
+        var late: Set<String> = []
+        var lost: Set<String> = []
     }
 
     private func run() {
@@ -294,27 +295,41 @@ final class Presence: Sendable {
                 "behind segment \(mine.checkpoint ?? 0) of the cluster's log most other services hold something else")
         }
         guard let bounds = state.withLock({ $0.share.bounds() }) else { return }
-        tellLate(&told, others.filter { $0.segment < bounds.usual })
+        // Nothing is kept for those who can't follow any more.
+        let lost = others.filter { $0.segment + 1 < told.removedBefore }
+        let following = others.filter { $0.segment + 1 >= told.removedBefore }
+        tell(&told, late: following.filter { $0.segment < bounds.usual }, lost: lost)
         let needed = GateRecord(own, snapshot: state.withLock { $0.snapshot }).needed
-        let before = min(needed, bounds.removal(others.map(\.needed).min() ?? .max))
+        // Snapshots are given for a short time only.
+        let snapshots = others.compactMap(\.snapshot).min() ?? .max
+        let before = min(needed, snapshots, bounds.removal(following.map(\.segment).min() ?? .max))
         guard before > max(1, told.removedBefore) else { return }
         let log = OrderedLog(session, name: name)
         if try log.remove(before: before, milliseconds: Limits.clusterReadMilliseconds) { told.removedBefore = before }
     }
 
-    /// Tells the log when services are so far behind that more of the cluster's log is kept for them, and when none is
-    /// any more.
-    private func tellLate(_ told: inout Told, _ late: [GateRecord]) {
-        guard told.isLateTold == late.isEmpty else { return }
-        told.isLateTold = !late.isEmpty
-        guard !late.isEmpty else { return log(.info, "no service of the cluster is far behind any more") }
-        let names = late.prefix(Limits.gatesNamedMax).map {
-            "\($0.address ?? "a service without an address") (segment \($0.segment))"
+    /// Tells the log when services are so far behind that more of the cluster's log is kept for them, when some can't
+    /// follow any more, and when there are none of these.
+    private func tell(_ told: inout Told, late: [GateRecord], lost: [GateRecord]) {
+        func names(_ records: [GateRecord]) -> Set<String> {
+            Set(records.prefix(Limits.gatesNamedMax).map { $0.address ?? "a service without an address" })
         }
-        log(
-            .warning,
-            "the cluster's log is kept longer for services that are far behind, but not without an end: "
-                + names.sorted().joined(separator: ", "))
+        let (lateNames, lostNames) = (names(late), names(lost))
+        guard lateNames != told.late || lostNames != told.lost else { return }
+        if !lateNames.isSubset(of: told.late) {
+            log(
+                .warning,
+                "the cluster's log is kept longer for services that are far behind, but not without an end: "
+                    + lateNames.sorted().joined(separator: ", "))
+        }
+        if !lostNames.isSubset(of: told.lost) {
+            log(
+                .warning,
+                "the cluster's log does not go back to services that are too far behind, which have to begin anew: "
+                    + lostNames.sorted().joined(separator: ", "))
+        }
+        if lateNames.isEmpty, lostNames.isEmpty { log(.info, "no service of the cluster is far behind any more") }
+        (told.late, told.lost) = (lateNames, lostNames)
     }
 
     /// Tells the log when other services have another secret, and when none has any more.

@@ -352,21 +352,19 @@ package final class EtcdSession {
         let connection = connections[place]
         let end = deadline(milliseconds)
         // A deadline for the member would end the watch.
-        let status: Int
         do throws(EtcdFailure) {
-            status = try connection.begin(
+            let status = try connection.begin(
                 "/v3/watch", try encoded(WatchRequest(create_request: create)), fields(until: nil),
                 bodyBytesMax: Int.max, until: end)
+            if status != 200 {
+                var body: [UInt8] = []
+                while body.count < Limits.etcdHeadBytesMax, let more = try connection.next(until: end) { body += more }
+                throw failure(status, body)
+            }
         } catch {
-            turn()
-            throw error
-        }
-        guard status == 200 else {
-            var body: [UInt8] = []
-            while body.count < Limits.etcdHeadBytesMax, let more = try connection.next(until: end) { body += more }
             connection.close()
             turn()
-            throw failure(status, body)
+            throw error
         }
         return EtcdWatch(connection) { [self] in turn() }
     }

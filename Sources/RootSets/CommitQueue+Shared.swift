@@ -125,7 +125,7 @@ extension CommitQueue {
     /// The storage has everything that was in the log at that time. One that is damaged is not relied on.
     private func noteFresh(_ asOf: UInt64) {
         guard storage.health.level == .intact else { return note("the storage is damaged") }
-        sharing.withLock { $0.problem = nil }
+        sharing.withLock { ($0.problem, $0.pausedUntil) = (nil, 0) }
         becameFresh(asOf)
     }
 

@@ -309,14 +309,15 @@ struct GateTests {
             #expect(try log.append(bytes, as: number, after: hash, milliseconds: 5000) == .appended)
             hash = Digest(ReferenceSHA256.hash(bytes))
         }
-        func tell(_ segment: UInt64, lease: Int64) throws {
+        let lease = try session.beginLease(seconds: 60, milliseconds: 5000)
+        func tell(_ segment: UInt64, snapshot: UInt64? = nil) throws {
             var progress = SharedProgress()
             progress.segment = segment
             let key = Presence.prefix(name) + Array("other".utf8)
-            try session.put(key, GateRecord(progress).bytes, lease: lease, milliseconds: 5000)
+            try session.put(
+                key, GateRecord(progress, snapshot: snapshot).bytes, lease: lease, milliseconds: 5000)
         }
-        let lease = try session.beginLease(seconds: 60, milliseconds: 5000)
-        try tell(5, lease: lease)
+        try tell(100, snapshot: 30)
         let lines = Shared<[String]>([])
         var progress = SharedProgress()
         (progress.segment, progress.hash) = (100, hash)
@@ -332,12 +333,17 @@ struct GateTests {
             guard case .removed(let first) = try log.read(from: 1, after: nil, milliseconds: 5000) else { return nil }
             return first
         }
-        // Four times as much as usual.
+        // What a snapshot needs that others read is kept, however much it is.
+        #expect(becomesTrue { (try? first()) == 30 } && lines.value.isEmpty, "\(lines.value)")
+        // For one that is behind it is four times as much as usual.
+        try tell(35)
         #expect(becomesTrue { (try? first()) == 60 })
-        #expect(lines.value.count == 1 && lines.value.first?.contains("(segment 5)") == true, "\(lines.value)")
-        try tell(100, lease: lease)
+        #expect(lines.value.first?.contains("kept longer for services that are far behind") == true, "\(lines.value)")
+        // Then that one can't follow any more, and nothing is kept for it.
         #expect(becomesTrue { (try? first()) == 90 })
-        #expect(becomesTrue { lines.value.count == 2 } && lines.value.last?.contains("far behind any more") == true)
+        #expect(lines.value.count == 2 && lines.value[1].contains("have to begin anew"), "\(lines.value)")
+        try tell(100)
+        #expect(becomesTrue { lines.value.count == 3 } && lines.value.last?.contains("far behind any more") == true)
     }
 
     @Test("While members are killed and stopped and gates end, nothing acknowledged is lost or made twice")
