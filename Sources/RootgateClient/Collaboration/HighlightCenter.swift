@@ -18,22 +18,6 @@ public final class HighlightCenter: Sendable {
         var grants = KeptGrants()
     }
 
-    /// The newest grants, one for each collaboration.
-    private struct KeptGrants {
-        private static let countMax = 64
-        private var kept: [(collaboration: CollaborationIdentifier, grant: AccessGrant)] = []
-
-        subscript(collaboration: CollaborationIdentifier) -> AccessGrant? {
-            get { kept.first { $0.collaboration == collaboration }?.grant }
-            set {
-                kept.removeAll { $0.collaboration == collaboration }
-                guard let newValue else { return }
-                if kept.count == KeptGrants.countMax { kept.removeFirst() }
-                kept.append((collaboration, newValue))
-            }
-        }
-    }
-
     /// The account whose shelf it is.
     public let account: Account
     /// The bundle identifier of the app whose shelf it is.

@@ -143,15 +143,24 @@ class Link(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._is_paused = True
-        if self._end is None:
-            self._stall = self._loop.call_later(
-                STALL_SECONDS, self.close, ConnectionLost(f"the service has read nothing for {STALL_SECONDS:.0f} s")
-            )
+        self._expect_progress()
 
     def resume_writing(self) -> None:
         self._is_paused = False
         self._end_stall()
         self._send()
+
+    def _expect_progress(self) -> None:
+        """Ends the connection later, unless the system has taken some of what waits by then."""
+        if self._end is None and self._transport is not None:
+            left = self._transport.get_write_buffer_size()
+            self._stall = self._loop.call_later(STALL_SECONDS, self._look_at_progress, left)
+
+    def _look_at_progress(self, left: int) -> None:
+        if self._transport is not None and self._transport.get_write_buffer_size() < left:
+            self._expect_progress()
+        else:
+            self.close(ConnectionLost(f"the service has read nothing for {STALL_SECONDS:.0f} s"))
 
     def _end_stall(self) -> None:
         if self._stall is not None:

@@ -21,7 +21,7 @@ MAXIMUM_PROOFS = 256
 MAXIMUM_BYTES = 256 << 10
 """Bytes of a request, at most, unless a proof alone has more."""
 ABSENT_CALLS = 64
-"""Calls that wait although nobody waits for them any more, at most, or half of all that wait."""
+"""So many calls that nobody waits for any more are kept, or as many as others that wait."""
 ANSWERS_PER_REQUEST = 64
 """So many answers for each request that may be in flight, and one more may."""
 
@@ -102,7 +102,7 @@ class Line:
         self._leaving = 0
         """Calls among those queued that leave now."""
         self._absent = 0
-        """Calls that nobody waits for any more, at most, among those queued and due."""
+        """Calls that nobody waits for any more, among those queued and due, as far as they were counted."""
         self._maximum = 1 << 62
         """Requests in flight, at most."""
         self._answers = 0

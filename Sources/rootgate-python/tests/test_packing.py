@@ -14,7 +14,7 @@ from typing import Any
 from unittest import mock
 
 from rootgate import ConnectionLost, DeadlineExceeded, ErrorCode, Proof, ProtocolError, RootgateError, requests
-from rootgate.link import Link
+from rootgate.link import STALL_SECONDS, Link
 from rootgate.packing import ABSENT_CALLS, MAXIMUM_BYTES, MAXIMUM_PROOFS, Call, Line, Pack, answers
 from rootgate.requests import Request, encode_verification
 
@@ -175,14 +175,18 @@ class LineTests(unittest.TestCase):
 
 
 class Unread(asyncio.Transport):
-    """The way to a service that reads nothing."""
+    """The way to a service that reads as much as a test says."""
 
     def __init__(self) -> None:
         super().__init__()
         self.is_aborted = False
+        self.left = 1 << 20
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         pass
+
+    def get_write_buffer_size(self) -> int:
+        return self.left
 
     def write(self, data: Any) -> None:
         pass
@@ -191,40 +195,58 @@ class Unread(asyncio.Transport):
         self.is_aborted = True
 
 
-@mock.patch("rootgate.link.STALL_SECONDS", 0.3)
-class StallTests(unittest.IsolatedAsyncioTestCase):
-    """A connection to a service that reads nothing."""
+class Timers(asyncio.SelectorEventLoop):
+    """A loop that keeps its timers for a test to end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[tuple[Any, tuple[Any, ...]]] = []
+
+    def call_later(self, delay: float, callback: Any, *args: Any, **options: Any) -> asyncio.TimerHandle:
+        if delay == STALL_SECONDS:
+            self.kept.append((callback, args))
+        return super().call_later(delay, callback, *args, **options)
+
+    def end_last(self) -> None:
+        """What is to be done when the newest timer has ended."""
+        callback, args = self.kept[-1]
+        callback(*args)
+
+
+class StallTests(unittest.TestCase):
+    """A connection on which a request waits, to a service that reads little or nothing."""
 
     def setUp(self) -> None:
-        self.transport = Unread()
+        self.loop, self.transport = Timers(), Unread()
+        self.addCleanup(self.loop.close)
+        self.link = Link(self.loop)
+        self.link.connection_made(self.transport)
+        self.link.pause_writing()
 
-    def connect(self) -> tuple[Link, asyncio.Task[bytes]]:
-        """A connection on which a request waits."""
-        loop = asyncio.get_running_loop()
-        link = Link(loop)
-        link.connection_made(self.transport)
-        link.pause_writing()
-        return link, loop.create_task(link.request(verify(1), loop.time() + PATIENCE))
+    def test_it_ends_when_nothing_is_read(self) -> None:
+        async def ask() -> None:
+            waiting = self.loop.create_task(self.link.request(verify(1), self.loop.time() + PATIENCE))
+            await asyncio.sleep(0)
+            self.loop.end_last()
+            with self.assertRaisesRegex(ConnectionLost, "before the request was sent"):
+                await waiting
 
-    async def test_it_ends_after_a_time(self) -> None:
-        link, waiting = self.connect()
-        with self.assertRaisesRegex(ConnectionLost, "before the request was sent"):
-            await waiting
+        self.loop.run_until_complete(ask())
         self.assertTrue(self.transport.is_aborted)
-        self.assertFalse(link.is_open)
+        self.assertFalse(self.link.is_open)
 
-    async def test_it_stays_when_something_is_read_in_time(self) -> None:
-        link, waiting = self.connect()
-        for _ in range(4):
-            await asyncio.sleep(0.1)
-            link.resume_writing()
-            link.pause_writing()
-        link.resume_writing()
-        await asyncio.sleep(0.4)
-        self.assertTrue(link.is_open)
-        waiting.cancel()
-        with self.assertRaises(asyncio.CancelledError):
-            await waiting
+    def test_it_stays_while_something_is_read(self) -> None:
+        for _ in range(3):
+            self.transport.left -= 1
+            self.loop.end_last()
+            self.assertTrue(self.link.is_open)
+        self.loop.end_last()
+        self.assertFalse(self.link.is_open)
+
+    def test_a_pause_that_has_ended_ends_nothing(self) -> None:
+        self.link.resume_writing()
+        self.assertEqual([timer for timer in self.loop._scheduled if not timer.cancelled()], [])  # type: ignore
+        self.assertTrue(self.link.is_open)
 
 
 class Gate:
