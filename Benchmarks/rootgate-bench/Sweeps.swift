@@ -96,7 +96,8 @@ let allSweeps = [
             minutes later. The first fifth is left out where it is about time.
 
             A run of 20 minutes or more fails when the lower end of a slope's interval is above \
-            \(Int(100 * grownMax.bytes)) % an hour for memory and files, or above \(Int(100 * grownMax.time)) % for times.
+            \(Int(100 * grownMax.bytes)) % an hour for memory and files, or above \(Int(100 * grownMax.time)) % for \
+            times.
             """, seconds: 60,
         run: overTime),
     Sweep(

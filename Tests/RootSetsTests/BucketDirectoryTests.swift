@@ -137,22 +137,17 @@ struct BucketDirectoryTests {
         let directories = BucketDirectories(StorageSurroundings())
         try storage.sets.read { snapshot throws(ServiceError) in
             let (transaction, environment) = (snapshot.transaction, snapshot.environment)
-            func directory(_ name: [UInt8]) -> BucketDirectory? {
+            func directory(_ name: [UInt8], lookups: Int = 64) -> BucketDirectory? {
                 let found = try? directories.directory(
-                    of: .large(name), for: transaction, in: environment, lookups: 64, buckets: { 1000 })
+                    of: .large(name), for: transaction, in: environment, lookups: lookups, buckets: { 1000 })
                 return found ?? nil
             }
             for round in 0..<100 {
                 _ = directory(deck.utf8)
                 for number in 0..<100 { #expect(directory(Array("set \(round) \(number)".utf8)) == nil) }
             }
-            // It is being built by now: so few look-ups more would not lead to that.
-            var isBuilt = false
-            for _ in 0..<20 where !isBuilt {
-                usleep(100_000)
-                isBuilt = directory(deck.utf8) != nil
-            }
-            #expect(isBuilt)
+            // It is being built by now: no look-up more leads to that.
+            #expect(becomesTrue { directory(deck.utf8, lookups: 0) != nil })
         }
     }
 

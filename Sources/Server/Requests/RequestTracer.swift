@@ -36,7 +36,8 @@ final class RequestTracer: Sendable {
     private let count = Atomic<UInt64>(0)
     /// `nil` when nothing is written, after a write has failed, or when the file is full.
     private let file: Lock<Output?>
-    /// Changed with the file's lock held.
+    /// Whether there is a file. Changed with its lock held, as what follows is.
+    private let isWriting: Atomic<Bool>
     private let hasEvents = Atomic<Bool>(false)
 
     /// Makes the file, or empties it. `now`: nanoseconds of a monotonic clock.
@@ -50,6 +51,7 @@ final class RequestTracer: Sendable {
         self.settings = settings
         self.log = log
         self.now = now
+        isWriting = Atomic(settings.path != nil)
         guard let path = settings.path else {
             file = Lock(nil)
             return
@@ -72,7 +74,7 @@ final class RequestTracer: Sendable {
             let busy = trace.totals(end: end).reduce(0) { $1.key == .suspended ? $0 : $0 + $1.value }
             if busy > slow * 1_000_000 { log(.warning, "slow: \(trace.summary(end: end))", request: trace.request) }
         }
-        if settings.path != nil, trace.number % settings.interval == 0 {
+        if isWriting.load(ordering: .relaxed), trace.number % settings.interval == 0 {
             write(RequestTracer.events(of: trace, end: end))
         }
     }
@@ -99,6 +101,7 @@ final class RequestTracer: Sendable {
             let bytes = Data((separator + text).utf8)
             guard output.bytes + bytes.count <= settings.bytesMax else {
                 file = nil
+                isWriting.store(false, ordering: .relaxed)
                 return (.warning, "its file has \(settings.bytesMax >> 20) MiB")
             }
             do throws(SystemFailure) {
@@ -108,6 +111,7 @@ final class RequestTracer: Sendable {
                 return nil
             } catch {
                 file = nil
+                isWriting.store(false, ordering: .relaxed)
                 return (.error, "it can't be written: \(error.reason)")
             }
         }
