@@ -60,6 +60,9 @@ extension EtcdFailure {
         case 16: self = .refused(.unauthenticated, text)
         case 3 where says("authentication failed") || says("user name is empty"):
             self = .refused(.unauthenticated, text)
+        // Users or roles have changed, and the token is from before.
+        case 3 where says("revision of auth store is old"):
+            self = .refused(.unauthenticated, text)
         case 7: self = .refused(.forbidden, text)
         case 5 where says("lease not found"): self = .refused(.noLease, text)
         // Invalid arguments, out of range, unimplemented: found before anything is done.

@@ -1,4 +1,5 @@
 package import Core
+import Foundation
 import Hashing
 
 /// A log in etcd that several processes append to. Its entries have numbers that follow one another, without a hole,
@@ -92,7 +93,8 @@ package final class OrderedLog {
             guard !isOver else { throw failure }
             switch failure {
             case .unknown: doubt = failure
-            case .unreachable, .refused(.noLeader, _), .refused(.tooManyRequests, _): break
+            // These come back at once.
+            case .unreachable, .refused(.noLeader, _), .refused(.tooManyRequests, _): usleep(20_000)
             case .refused(.noSpace, let reason):
                 if let outcome = try found(entry, at: number, reason, milliseconds: left) { return outcome }
                 throw doubt ?? failure
