@@ -69,6 +69,20 @@ package struct ClusterReport: Sendable {
         return digests.filter { $0.value.count > 1 }.keys.sorted()
     }
 
+    /// Whether services have storages of different clusters. Then what the rest of the report says may be about another
+    /// cluster than the log's.
+    package var areStrangers: Bool {
+        services.indices.contains { index in
+            services[..<index].contains { $0.record.isStranger(to: services[index].record) }
+        }
+    }
+
+    /// The services to which the log does not go back: they can't follow it any more.
+    package var leftBehind: [Service] {
+        guard let log else { return [] }
+        return services.filter { $0.record.segment < max(1, log.lowerBound) - 1 }
+    }
+
     /// Whether a service has applied segments that the log does not have: etcd has lost them.
     package var isLogLost: Bool { services.lazy.map(\.record.segment).max() ?? 0 > log?.upperBound ?? 0 }
 

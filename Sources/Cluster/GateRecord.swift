@@ -20,10 +20,17 @@ package struct GateRecord: Codable, Equatable, Sendable {
     package var snapshot: UInt64?
     /// The names of the generations of the secret that it accepts, the present one first.
     package var secrets: [String]?
+    /// The hash of the first segment of the log that it has applied, in hex: another one is of another cluster.
+    package var founding: String?
+    /// For how many milliseconds without news of the log it answers what others may have changed.
+    package var staleness: UInt64?
 
     init(
-        _ progress: SharedProgress, address: Endpoint? = nil, snapshot: UInt64? = nil, secrets: [String]? = nil
+        _ progress: SharedProgress, address: Endpoint? = nil, snapshot: UInt64? = nil, secrets: [String]? = nil,
+        staleness: UInt64? = nil
     ) {
+        founding = progress.founding.map { "\($0)" }
+        self.staleness = staleness
         self.address = address?.description
         (self.snapshot, self.secrets) = (snapshot, secrets)
         (segment, sequence) = (progress.segment, progress.sequence)
@@ -38,16 +45,19 @@ package struct GateRecord: Codable, Equatable, Sendable {
         else { return nil }
         self = record
         // What no service tells is left out. What others wait for is kept.
-        if let names = secrets, names.count > Limits.gateSecretsMax || !names.allSatisfy(GateRecord.isName) {
+        if let names = secrets, names.count > Limits.gateSecretsMax || !names.allSatisfy({ GateRecord.isName($0) }) {
             secrets = nil
+        }
+        if let text = founding, text.utf8.count != 2 * Digest.byteCount || !GateRecord.isName(text, bytesMax: .max) {
+            founding = nil
         }
         if let text = address, text.utf8.count > Limits.gateAddressBytesMax || text != text.escapingControls {
             address = nil
         }
     }
 
-    private static func isName(_ text: String) -> Bool {
-        text.utf8.count <= Limits.gateSecretNameBytesMax && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+    private static func isName(_ text: String, bytesMax: Int = Limits.gateSecretNameBytesMax) -> Bool {
+        text.utf8.count <= bytesMax && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 
     var bytes: [UInt8] {
@@ -59,6 +69,20 @@ package struct GateRecord: Codable, Equatable, Sendable {
     /// The number of the segment behind which the log has to be kept for this service, and for those that it gives a
     /// snapshot to.
     var needed: UInt64 { min(segment, snapshot ?? segment) }
+
+    /// Whether two services have storages of different clusters, as far as they tell.
+    func isStranger(to other: GateRecord) -> Bool {
+        guard let founding, let others = other.founding else { return false }
+        return founding != others
+    }
+
+    /// Whether nothing is answered by this service that a change refuses, or will be: it has applied the change, or
+    /// can't answer without it. `milliseconds`: for how long the change has been in the log at least.
+    func has(_ sequence: UInt64, inLogFor milliseconds: UInt64) -> Bool {
+        if self.sequence >= sequence { return true }
+        guard let staleness, milliseconds >= Limits.clusterLeaseMarginMilliseconds else { return false }
+        return milliseconds - Limits.clusterLeaseMarginMilliseconds >= staleness
+    }
 
     /// Whether one of two services takes what the other one authenticates for forged.
     func hasForeignSecret(to other: GateRecord) -> Bool {

@@ -16,8 +16,17 @@ final class Presence: Sendable {
     /// Called with whether every service has the change, or can't answer without it.
     typealias Completion = @Sendable (Bool) -> Void
 
+    /// Somebody who waits until every service has a change.
+    private struct Waiting {
+        let sequence: UInt64
+        let deadline: UInt64
+        let completion: Completion
+        /// When this service was first seen to have it; `nil`: it was not yet.
+        var since: UInt64?
+    }
+
     private struct State {
-        var waiting: [(sequence: UInt64, deadline: UInt64, completion: Completion)] = []
+        var waiting: [Waiting] = []
         var share: LogShare
         /// See `GateRecord.snapshot`.
         var snapshot: UInt64?
@@ -27,6 +36,7 @@ final class Presence: Sendable {
     private let members: EtcdMembers
     private let name: LogName
     private let first: Int
+    private let stalenessMilliseconds: UInt64
     private let leaseSeconds: Int64
     private let address: Endpoint?
     private let secret: SecretNames?
@@ -51,6 +61,7 @@ final class Presence: Sendable {
         (self.secret, self.log) = (secret, log)
         (self.members, self.name, self.first) = (members, name, first)
         (self.address, self.follower) = (address, follower)
+        self.stalenessMilliseconds = stalenessMilliseconds
         leaseSeconds = Int64(max(Limits.clusterLeaseSecondsMin, (2 * stalenessMilliseconds + 999) / 1000))
         state = Lock(State(share: LogShare(bytesMax: bytesKept)))
         let thread = Thread { [self] in
@@ -102,7 +113,7 @@ final class Presence: Sendable {
         let deadline = System.millisecondsWithSleep + milliseconds
         let isTaken = state.withLock { state in
             guard !state.isOver, state.waiting.count < Limits.everywhereWaitersMax else { return false }
-            state.waiting.append((sequence, deadline, completion))
+            state.waiting.append(Waiting(sequence: sequence, deadline: deadline, completion: completion))
             return true
         }
         guard isTaken else { return completion(false) }
@@ -131,6 +142,8 @@ final class Presence: Sendable {
         /// The services that are far behind, and those that can't follow any more, as the log was told of them.
         var late: Set<String> = []
         var lost: Set<String> = []
+        /// The services with storages of other clusters, as the log was told of them.
+        var strangers: Set<String> = []
     }
 
     private func run() {
@@ -199,7 +212,8 @@ final class Presence: Sendable {
     /// What the key is to tell.
     private var record: GateRecord {
         GateRecord(
-            follower.progress(), address: address, snapshot: state.withLock { $0.snapshot }, secrets: secret?.names)
+            follower.progress(), address: address, snapshot: state.withLock { $0.snapshot }, secrets: secret?.names,
+            staleness: stalenessMilliseconds)
     }
 
     /// Makes the key with a new lease.
@@ -208,7 +222,7 @@ final class Presence: Sendable {
         let milliseconds = Limits.clusterReadMilliseconds
         // Before that nobody can say whether the log lacks what others have applied.
         guard follower.progress().hash != nil else { throw .refused(.other, "the storage has not read its log yet") }
-        let others = try Presence.others(than: key, name, session)
+        let others = try others(than: key, &told, session)
         try checkLog(others, session)
         let record = self.record
         let lease = try session.beginLease(seconds: leaseSeconds, milliseconds: milliseconds)
@@ -273,14 +287,21 @@ final class Presence: Sendable {
     /// Looks how far the others are.
     private func look(_ told: inout Told, _ key: [UInt8], _ session: EtcdSession) throws(EtcdFailure) {
         let asked = System.millisecondsWithSleep
-        let awaited = state.withLock { Set($0.waiting.map(\.sequence)) }
-        let others = try Presence.others(than: key, name, session)
-        let own = follower.progress()
-        let least = ([own.sequence] + others.map(\.sequence)).min() ?? 0
-        // Who began to wait after the question gets the next one.
-        for waiting in takeWaiting({ $0.sequence <= least && awaited.contains($0.sequence) }) {
-            waiting.completion(true)
+        let reached = follower.progress().sequence
+        let seen = System.millisecondsWithSleep
+        // Who begins to wait after the question gets the next one.
+        state.withLock { state in
+            for index in state.waiting.indices where state.waiting[index].sequence <= reached {
+                state.waiting[index].since = state.waiting[index].since ?? seen
+            }
         }
+        let others = try others(than: key, &told, session)
+        let own = follower.progress()
+        let isEverywhere = { (waiting: Waiting) in
+            guard let since = waiting.since else { return false }
+            return others.allSatisfy { $0.has(waiting.sequence, inLogFor: asked - min(asked, since)) }
+        }
+        for waiting in takeWaiting(isEverywhere) { waiting.completion(true) }
         guard asked >= told.nextLook else { return }
         told.nextLook = asked + Limits.clusterTrimMilliseconds
         do throws(EtcdFailure) {
@@ -296,8 +317,8 @@ final class Presence: Sendable {
         }
         guard let bounds = state.withLock({ $0.share.bounds() }) else { return }
         // Nothing is kept for those who can't follow any more.
-        let lost = others.filter { $0.segment + 1 < told.removedBefore }
-        let following = others.filter { $0.segment + 1 >= told.removedBefore }
+        let least = max(1, told.removedBefore) - 1
+        let (following, lost) = (others.filter { $0.segment >= least }, others.filter { $0.segment < least })
         tell(&told, late: following.filter { $0.segment < bounds.usual }, lost: lost)
         let needed = GateRecord(own, snapshot: state.withLock { $0.snapshot }).needed
         // Snapshots are given for a short time only.
@@ -352,9 +373,7 @@ final class Presence: Sendable {
                 + "--secret-file: \(names.sorted().joined(separator: ", "))")
     }
 
-    private func takeWaiting(
-        _ isDue: ((sequence: UInt64, deadline: UInt64, completion: Completion)) -> Bool
-    ) -> [(sequence: UInt64, deadline: UInt64, completion: Completion)] {
+    private func takeWaiting(_ isDue: (Waiting) -> Bool) -> [Waiting] {
         state.withLock { state in
             guard !state.waiting.isEmpty else { return [] }
             let due = state.waiting.filter(isDue)
@@ -392,9 +411,21 @@ final class Presence: Sendable {
         return records
     }
 
-    private static func others(
-        than key: [UInt8], _ name: LogName, _ session: EtcdSession
+    /// What the other services of the cluster tell. Those whose storages are of another cluster are none: the log is
+    /// not theirs, so nothing depends on them. The log is told of them.
+    private func others(
+        than key: [UInt8], _ told: inout Told, _ session: EtcdSession
     ) throws(EtcdFailure) -> [GateRecord] {
-        try records(name, session).filter { $0.key != key }.map(\.record)
+        let (all, own) = (try Presence.records(name, session).filter { $0.key != key }.map(\.record), record)
+        let strangers = all.filter { $0.isStranger(to: own) }
+        let names = Set(strangers.prefix(Limits.gatesNamedMax).map { $0.address ?? "a service without an address" })
+        if !names.isSubset(of: told.strangers) {
+            log(
+                .error,
+                "services with storages of another cluster use the name \(name), and are left out: "
+                    + names.sorted().joined(separator: ", "))
+        }
+        told.strangers = names
+        return all.filter { !$0.isStranger(to: own) }
     }
 }

@@ -52,13 +52,15 @@ extension RootSets {
     ) throws(ServiceError) -> [Endpoint] {
         let deadline = System.millisecondsWithSleep + Limits.snapshotSourceMilliseconds
         while true {
-            let addresses: [Endpoint]
+            var addresses: [Endpoint] = []
             do throws(EtcdFailure) {
                 addresses = try Presence.records(cluster.name, session).map(\.record)
                     .sorted { $0.segment > $1.segment }
                     .compactMap { $0.address.flatMap { Endpoint($0) } }.filter { $0 != address }
             } catch {
-                throw ServiceError(.storageFailed, "the cluster's services are not known: \(error)")
+                guard System.millisecondsWithSleep < deadline else {
+                    throw ServiceError(.storageFailed, "the cluster's services are not known: \(error)")
+                }
             }
             guard addresses.isEmpty, System.millisecondsWithSleep < deadline else { return addresses }
             usleep(UInt32(Limits.clusterWatchPauseMilliseconds) * 1000)

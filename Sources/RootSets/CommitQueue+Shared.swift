@@ -214,6 +214,7 @@ extension CommitQueue {
         progress.withLock { progress in
             progress.segment = place?.number ?? 0
             progress.hash = place?.hash
+            progress.founding = place?.founding
             progress.sequence = sequence
             progress.digest = digest
             if let checkpoint { progress.checkpoint = checkpoint }
@@ -315,6 +316,10 @@ extension CommitQueue {
             let segment = Segment(identifier: .random(in: .min ... .max), after: hash, .mutations(mutations)).bytes
             guard segment.count <= Limits.segmentBytesMax else {
                 return all(ServiceError(.limitExceeded, "a change is too long for the shared log"))
+            }
+            // What can't be read would stop every storage.
+            guard Segment(segment) != nil else {
+                return all(ServiceError(.internalFault, "a change makes a segment that can't be read"))
             }
             let others: [[UInt8]]
             switch log.append(segment, as: number + 1, after: hash) {

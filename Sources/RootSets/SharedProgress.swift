@@ -20,6 +20,8 @@ package struct SharedProgress: Equatable, Sendable {
     package var segment: UInt64 = 0
     /// The hash of that segment.
     package var hash: Digest?
+    /// The hash of the first segment, which tells the log from every other one.
+    package var founding: Digest?
     /// What the storage holds behind it, see `SharedContents`.
     package var digest: Digest?
     /// The sequence of the last change in it.

@@ -68,6 +68,7 @@ private func checkCluster(_ cluster: ClusterSettings, _ arguments: Arguments) th
             ? try json(object(report)) : lines(report, cluster).map(\.escapingControls).joined(separator: "\n"))
     let isWell =
         report.disagreements.isEmpty && !report.isLogLost && !report.isNothing && report.missingGenerations.isEmpty
+        && !report.areStrangers && report.leftBehind.isEmpty
     return isWell ? .success : .refused
 }
 
@@ -82,12 +83,15 @@ private func object(_ report: ClusterReport) -> [String: Any] {
         object["checkpoint"] = record.checkpoint
         object["checkpointContents"] = record.digest
         object["secrets"] = record.secrets
+        object["founding"] = record.founding
         object["secondsLeft"] = service.secondsLeft
         return object
     }
     var object: [String: Any] = ["services": services, "differ": report.disagreements]
     object["compared"] = report.isComplete
     object["logIsLost"] = report.isLogLost
+    object["clustersDiffer"] = report.areStrangers
+    object["leftBehind"] = report.leftBehind.map { $0.record.address ?? "" }
     object["secretsDiffer"] = report.hasForeignSecrets
     object["secretsMissing"] = report.missingGenerations.map { service, generation in
         ["address": service.record.address ?? "", "generation": generation]
@@ -118,7 +122,17 @@ private func lines(_ report: ClusterReport, _ cluster: ClusterSettings) -> [Stri
     if report.hasForeignSecrets {
         lines.append("services have different secrets: grants of some are taken for forged by others")
     }
-    if report.isLogLost {
+    for service in report.leftBehind {
+        let name = service.record.address ?? "a service without an address"
+        lines.append("\(name) can't follow any more: the log does not go back to it")
+    }
+    if report.areStrangers {
+        lines.append("services have storages of different clusters: is --cluster-name right at all of them?")
+        lines += report.services.map { service in
+            let name = service.record.address ?? "a service without an address"
+            return "\(name): cluster \(service.record.founding?.prefix(16) ?? "unknown")"
+        }
+    } else if report.isLogLost {
         lines.append("services have applied more than the log has: etcd has lost it, so they answer stale")
     } else if report.isNothing {
         lines.append("there is neither a log nor a service: is --cluster-name right?")

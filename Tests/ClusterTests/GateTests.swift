@@ -5,6 +5,7 @@ import EtcdTestSupport
 import Foundation
 import RootSets
 import TestSupport
+import Transport
 import Testing
 
 @testable import Cluster
@@ -170,6 +171,73 @@ struct GateTests {
         #expect(try gate.apply(Mutation(.addRoots(deck, [.zero]))).changed == 1)
     }
 
+    @Test("A storage of another cluster under the same name stops nobody, and is named in the log")
+    func strangers() throws {
+        let scene = try Scene(name, gates: 0)
+        defer { scene.end() }
+        let lines = Shared<[String]>([])
+        let gate = try scene.open(0, log: Log { line in lines.with { $0.append(line.text) } })
+        defer { gate.close() }
+        #expect(becomesTrue { gate.isFresh })
+        let deck = try #require(CollaborationIdentifier("deck"))
+        var progress = SharedProgress()
+        (progress.segment, progress.founding) = (1000, .zero)
+        let session = try scene.processes.session()
+        let lease = try session.beginLease(seconds: 60, milliseconds: 5000)
+        let key = Presence.prefix(name) + Array("other".utf8)
+        try session.put(
+            key, GateRecord(progress, address: Endpoint("elsewhere:7")).bytes, lease: lease, milliseconds: 5000)
+        #expect(
+            becomesTrue { lines.value.contains { $0.contains("of another cluster") && $0.contains("elsewhere:7") } })
+        let made = try gate.apply(Mutation(.createCollaboration(deck, .challenge)))
+        #expect(isConfirmed(made.sequence, by: gate, within: 2000) && gate.isFresh)
+        let report = try ClusterReport(of: ClusterSettings(scene.processes.endpoints, name: name))
+        #expect(report.areStrangers)
+        // Who does not tell is of this cluster.
+        progress.founding = nil
+        try session.put(key, GateRecord(progress).bytes, lease: lease, milliseconds: 5000)
+        #expect(becomesTrue { !gate.isFresh })
+    }
+
+    @Test("A gate that can't apply a change delays its confirmation only until it can't answer any more")
+    func stuck() throws {
+        let scene = try Scene(name, gates: 0)
+        defer { scene.end() }
+        let gate = try scene.open(0)
+        defer { gate.close() }
+        #expect(becomesTrue { gate.isFresh })
+        let session = try scene.processes.session()
+        let lease = try session.beginLease(seconds: 60, milliseconds: 5000)
+        func tell(_ staleness: UInt64?) throws {
+            var progress = SharedProgress()
+            progress.segment = 1
+            let key = Presence.prefix(name) + Array("other".utf8)
+            try session.put(
+                key, GateRecord(progress, staleness: staleness).bytes, lease: lease, milliseconds: 5000)
+        }
+        let deck = try #require(CollaborationIdentifier("deck"))
+        let made = try gate.apply(Mutation(.createCollaboration(deck, .challenge)))
+        try tell(nil)
+        #expect(!isConfirmed(made.sequence, by: gate, within: 2000))
+        try tell(700)
+        let began = MonotonicClock.system.milliseconds
+        #expect(isConfirmed(made.sequence, by: gate, within: 20_000))
+        #expect(MonotonicClock.system.milliseconds - began >= 1200)
+        // Nobody can say so of a change that does not exist.
+        #expect(!isConfirmed(made.sequence + 1, by: gate, within: 2000))
+    }
+
+    /// Whether a gate confirms a change within so many milliseconds.
+    private func isConfirmed(_ sequence: UInt64, by gate: RootSets, within milliseconds: UInt64) -> Bool {
+        let (done, answer) = (DispatchSemaphore(value: 0), Shared(false))
+        gate.whenEverywhere(sequence, within: milliseconds) { result in
+            if case .success = result { answer.with { $0 = true } }
+            done.signal()
+        }
+        done.wait()
+        return answer.value
+    }
+
     @Test("A key that is no gate's is named in the log, and nothing is confirmed until it is gone")
     func strangeKeys() throws {
         let scene = try Scene(name, gates: 0)
@@ -180,15 +248,7 @@ struct GateTests {
         #expect(becomesTrue { gate.isFresh })
         let deck = try #require(CollaborationIdentifier("deck"))
         let made = try gate.apply(Mutation(.createCollaboration(deck, .challenge)))
-        func isConfirmed() -> Bool {
-            let (done, answer) = (DispatchSemaphore(value: 0), Shared(false))
-            gate.whenEverywhere(made.sequence, within: 400) { result in
-                if case .success = result { answer.with { $0 = true } }
-                done.signal()
-            }
-            done.wait()
-            return answer.value
-        }
+        func isConfirmed() -> Bool { self.isConfirmed(made.sequence, by: gate, within: 400) }
         #expect(isConfirmed())
         // When etcd is away for a while, that is told by the storage alone.
         scene.processes.kill(0)
