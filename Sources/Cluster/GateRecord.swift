@@ -45,10 +45,10 @@ package struct GateRecord: Codable, Equatable, Sendable {
         else { return nil }
         self = record
         // What no service tells is left out. What others wait for is kept.
-        if let names = secrets, names.count > Limits.gateSecretsMax || !names.allSatisfy({ GateRecord.isName($0) }) {
+        if let names = secrets, names.count > Limits.gateSecretsMax || !names.allSatisfy(GateRecord.isName) {
             secrets = nil
         }
-        if let text = founding, text.utf8.count != 2 * Digest.byteCount || !GateRecord.isName(text, bytesMax: .max) {
+        if let text = founding, text.utf8.count != 2 * Digest.byteCount || text != text.escapingControls {
             founding = nil
         }
         if let text = address, text.utf8.count > Limits.gateAddressBytesMax || text != text.escapingControls {
@@ -56,8 +56,8 @@ package struct GateRecord: Codable, Equatable, Sendable {
         }
     }
 
-    private static func isName(_ text: String, bytesMax: Int = Limits.gateSecretNameBytesMax) -> Bool {
-        text.utf8.count <= bytesMax && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+    private static func isName(_ text: String) -> Bool {
+        text.utf8.count <= Limits.gateSecretNameBytesMax && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 
     var bytes: [UInt8] {
@@ -65,6 +65,9 @@ package struct GateRecord: Codable, Equatable, Sendable {
         encoder.outputFormatting = .sortedKeys
         return (try? Array(encoder.encode(self))) ?? []
     }
+
+    /// How people are told of the service.
+    package var name: String { address ?? "a service without an address" }
 
     /// The number of the segment behind which the log has to be kept for this service, and for those that it gives a
     /// snapshot to.

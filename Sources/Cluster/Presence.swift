@@ -332,10 +332,7 @@ final class Presence: Sendable {
     /// Tells the log when services are so far behind that more of the cluster's log is kept for them, when some can't
     /// follow any more, and when there are none of these.
     private func tell(_ told: inout Told, late: [GateRecord], lost: [GateRecord]) {
-        func names(_ records: [GateRecord]) -> Set<String> {
-            Set(records.prefix(Limits.gatesNamedMax).map { $0.address ?? "a service without an address" })
-        }
-        let (lateNames, lostNames) = (names(late), names(lost))
+        let (lateNames, lostNames) = (Presence.names(of: late), Presence.names(of: lost))
         guard lateNames != told.late || lostNames != told.lost else { return }
         if !lateNames.isSubset(of: told.late) {
             log(
@@ -346,11 +343,16 @@ final class Presence: Sendable {
         if !lostNames.isSubset(of: told.lost) {
             log(
                 .warning,
-                "the cluster's log does not go back to services that are too far behind, which have to begin anew: "
+                "the cluster's log does not go back to services that are too far behind; replace their storages: "
                     + lostNames.sorted().joined(separator: ", "))
         }
         if lateNames.isEmpty, lostNames.isEmpty { log(.info, "no service of the cluster is far behind any more") }
         (told.late, told.lost) = (lateNames, lostNames)
+    }
+
+    /// How the log is told of some services; not of all when there are very many.
+    private static func names(of records: [GateRecord]) -> Set<String> {
+        Set(records.prefix(Limits.gatesNamedMax).map(\.name))
     }
 
     /// Tells the log when other services have another secret, and when none has any more.
@@ -360,7 +362,7 @@ final class Presence: Sendable {
         secret.found(foreignServices: foreign.count)
         let names = Set(
             foreign.prefix(Limits.gatesNamedMax).map {
-                "\($0.address ?? "a service without an address") (generation \($0.secrets?.first ?? ""))"
+                "\($0.name) (generation \($0.secrets?.first ?? ""))"
             })
         guard names != told.foreign else { return }
         told.foreign = names
@@ -418,12 +420,14 @@ final class Presence: Sendable {
     ) throws(EtcdFailure) -> [GateRecord] {
         let (all, own) = (try Presence.records(name, session).filter { $0.key != key }.map(\.record), record)
         let strangers = all.filter { $0.isStranger(to: own) }
-        let names = Set(strangers.prefix(Limits.gatesNamedMax).map { $0.address ?? "a service without an address" })
+        let names = Presence.names(of: strangers)
         if !names.isSubset(of: told.strangers) {
             log(
                 .error,
-                "services with storages of another cluster use the name \(name), and are left out: "
-                    + names.sorted().joined(separator: ", "))
+                "services with storages of another cluster use the name \(name), and are left out; give them their own "
+                    + "--cluster-name: \(names.sorted().joined(separator: ", "))")
+        } else if names.isEmpty, !told.strangers.isEmpty {
+            log(.info, "no service with a storage of another cluster uses the name \(name) any more")
         }
         told.strangers = names
         return all.filter { !$0.isStranger(to: own) }

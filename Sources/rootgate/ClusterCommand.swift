@@ -106,7 +106,7 @@ private func lines(_ report: ClusterReport, _ cluster: ClusterSettings) -> [Stri
     for service in report.services {
         let record = service.record
         let digest = record.contents.map { String($0.prefix(16)) } ?? "unknown"
-        let name = record.address ?? "a service without an address"
+        let name = record.name
         let secrets = record.secrets.map { ", secret \($0.joined(separator: " and "))" } ?? ""
         lines.append("\(name): segment \(record.segment), change \(record.sequence), contents \(digest)\(secrets)")
         if service.isSilent {
@@ -116,22 +116,19 @@ private func lines(_ report: ClusterReport, _ cluster: ClusterSettings) -> [Stri
     }
     lines += report.disagreements.map { "behind segment \($0) the services hold different things" }
     for (service, generation) in report.missingGenerations {
-        let name = service.record.address ?? "a service without an address"
+        let name = service.record.name
         lines.append("\(name) does not accept generation \(generation) of the secret, which another one accepts")
     }
     if report.hasForeignSecrets {
         lines.append("services have different secrets: grants of some are taken for forged by others")
     }
     for service in report.leftBehind {
-        let name = service.record.address ?? "a service without an address"
-        lines.append("\(name) can't follow any more: the log does not go back to it")
+        lines.append(
+            "\(service.record.name) can't follow any more, because the log does not go back to it: replace its storage")
     }
     if report.areStrangers {
         lines.append("services have storages of different clusters: is --cluster-name right at all of them?")
-        lines += report.services.map { service in
-            let name = service.record.address ?? "a service without an address"
-            return "\(name): cluster \(service.record.founding?.prefix(16) ?? "unknown")"
-        }
+        lines += report.services.map { "\($0.record.name): cluster \($0.record.founding?.prefix(16) ?? "unknown")" }
     } else if report.isLogLost {
         lines.append("services have applied more than the log has: etcd has lost it, so they answer stale")
     } else if report.isNothing {
