@@ -102,7 +102,7 @@ final class RequestTracer: Sendable {
             guard output.bytes + bytes.count <= settings.bytesMax else {
                 file = nil
                 isWriting.store(false, ordering: .relaxed)
-                return (.warning, "its file has \(settings.bytesMax >> 20) MiB")
+                return (.warning, "its file has \(settings.bytesMax >> 20) MiB: a restart begins it anew")
             }
             do throws(SystemFailure) {
                 try System.writeAll(bytes, to: output.handle.fileDescriptor)
