@@ -154,6 +154,10 @@ public enum Limits {
     public static let handshakesUnfinishedMax = 1024
     /// Milliseconds from the acceptance of a connection to the end of its handshake.
     public static let handshakeMillisecondsMax: UInt64 = 10_000
+    /// Records without data that a TLS connection takes from its peer behind the handshake, and bytes of data for which
+    /// it takes one more, up to that number.
+    public static let recordsWithoutDataMax = 32
+    public static let bytesPerRecordWithoutData = 64 << 10
     /// Connections whose handshake begins before the handshakes that are under way get their turn.
     public static let handshakesBegunPerTurn = 16
     /// Bytes of a peer's certificates in one handshake, and authorities between its certificate and a trusted one.
@@ -217,6 +221,8 @@ public enum Limits {
     public static let clusterTrimMilliseconds: UInt64 = 2000
     /// How many times as much of a cluster's log as usual is kept for a service that stays behind.
     public static let clusterLateFactor = 4
+    /// The same for a snapshot that a service has got, or gets, of another one.
+    public static let clusterSnapshotFactor = 16
     /// Milliseconds without a question of the writer after which another thread asks the log for news.
     public static let clusterHeartbeatMilliseconds: UInt64 = 250
     /// Milliseconds for which a new service waits at its start until etcd answers.
@@ -241,16 +247,27 @@ public enum Limits {
     public static let snapshotReadersMax = 16
     public static let snapshotPieceBytes = 1 << 20
     /// For how many milliseconds a snapshot is given to everybody who asks for a new one; for how many after somebody
-    /// has read of it no other one takes its place; and behind how many it is forgotten.
+    /// has read of it no other one takes its place; and behind how many it is forgotten, besides one for so many bytes
+    /// that have to be restored.
     public static let snapshotFreshMilliseconds: UInt64 = 30_000
     public static let snapshotReadMilliseconds: UInt64 = 10_000
     public static let snapshotIdleMilliseconds: UInt64 = 60_000
-    /// Seconds that a service may take until it gives the first piece of a snapshot, and times that a new one is asked
-    /// for.
-    public static let snapshotSeconds = 120
+    public static let snapshotRestoreBytesPerMillisecond: UInt64 = 8192
+    /// Milliseconds after which a service says that it is still making a snapshot, between two questions for it, and
+    /// for which it is asked again.
+    public static let snapshotWaitMilliseconds: UInt64 = 20_000
+    public static let snapshotAskMilliseconds: UInt64 = 1000
+    public static let snapshotMakingMilliseconds: UInt64 = 3_600_000
+    /// Seconds that a service may take for its hello and for an answer about a snapshot, and times that a new one is
+    /// asked for.
+    public static let snapshotHelloSeconds = 5
+    public static let snapshotSeconds = 60
     public static let snapshotAttemptsMax = 3
-    /// Milliseconds for which a service waits at its start until one that can give a snapshot is there.
-    public static let snapshotSourceMilliseconds: UInt64 = 15_000
+    /// For how many milliseconds a service tries at its start to get a snapshot of any other one. Longer than a fifth
+    /// of the time in which a supervisor allows five starts that fail (`StartLimitIntervalSec` of the unit).
+    public static let snapshotJoinMilliseconds: UInt64 = 60_000
+    /// How long a start goes on at least after a message to the supervisor that it does, in seconds.
+    public static let startExtensionSeconds: UInt64 = 180
     /// Milliseconds before another watch is begun when one has ended, and of silence after which one is given up.
     public static let clusterWatchPauseMilliseconds: UInt64 = 100
     public static let clusterSilenceMilliseconds: UInt64 = 5000
@@ -473,6 +490,11 @@ public enum Limits {
     public static let commitPageBytesMax = 3 * rootsPerRequestMax * 4096
     /// Seconds between two lines of the log that say that the storage or its disk is full.
     public static let fullnessSeconds: UInt64 = 60
+    /// How many root hashes an addition has at most by which a storage counts as full, how many pages a storage has for
+    /// each of them at least, and milliseconds between two looks whether there is room for it again.
+    public static let usualAdditionRoots = 1024
+    public static let pagesForUsualRoot = 16
+    public static let fullnessLookMilliseconds: UInt64 = 1000
     /// Records of the change log that a commit removes so that other mutations find room: at first for a removal, which
     /// needs little room itself, and at most for an addition.
     public static let logRecordsTrimmedMin = 64

@@ -27,6 +27,8 @@ package final class TLSStream: ByteStream {
     /// Kept while the `SSL` object lives, which refers to what the context owns.
     private let context: TLSContext
     private let state: Lock<State>
+    /// What the peer may send besides data. libssl uses it for as long as there is the `SSL` object.
+    private let allowance = RecordAllowance()
     package let peerCertificate: PeerCertificate?
     /// Whether the handshake has resumed an earlier session.
     package let isResumed: Bool
@@ -42,6 +44,7 @@ package final class TLSStream: ByteStream {
         isResumed = SSL_session_reused(ssl) == 1
         version = String(cString: SSL_get_version(ssl))
         state = Lock(State(ssl: ssl, holdsBytes: SSL_has_pending(ssl) == 1))
+        allowance.count(ssl)
     }
 
     deinit {
@@ -64,6 +67,10 @@ package final class TLSStream: ByteStream {
                     ssl, room.baseAddress?.advanced(by: filled), room.count - filled, &count)
                 guard result == 1 else {
                     let transfer = TLSStream.outcome(of: result, &state)
+                    if allowance.isExceeded {
+                        state.isBroken = true
+                        state.failure = "it sends too many TLS records without data"
+                    }
                     guard filled > 0 else { return transfer }
                     // The next call finds the end again.
                     state.holdsBytes = transfer == .ended
@@ -71,6 +78,7 @@ package final class TLSStream: ByteStream {
                 }
                 precondition(count > 0 && count <= room.count - filled, "libssl has read beyond the room")
                 filled += count
+                allowance.received(count)
                 // The poller tells of more bytes. Asking the socket for them now would cost a call each time.
                 state.holdsBytes = SSL_has_pending(ssl) == 1
                 if !state.holdsBytes { break }

@@ -49,6 +49,54 @@ struct OpenSSLClientTests {
 
     private let alpn = ["-alpn", ApplicationProtocol.rootgate.rawValue]
 
+    /// Renews the keys so many times, with a line of data behind each, and waits until that comes back. Returns how
+    /// many have come back.
+    private func renew(
+        _ count: Int, _ letter: String, data: String, with echo: EncryptedEcho, _ folder: CertificateFolder
+    ) throws -> Int {
+        let process = Process()
+        let (input, output) = (Pipe(), Pipe())
+        process.executableURL = URL(fileURLWithPath: try #require(openssl))
+        process.arguments = ["s_client", "-connect", "\(echo.endpoint)", "-CAfile", folder.authorityPath] + alpn
+        (process.standardInput, process.standardOutput) = (input, output)
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        defer {
+            try? input.fileHandleForWriting.close()
+            process.waitUntilExit()
+        }
+        // The command may have ended.
+        signal(SIGPIPE, SIG_IGN)
+        func write(_ line: String) -> Bool {
+            (try? input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))) != nil
+        }
+        var printed = ""
+        for number in 0..<count {
+            guard write(letter) else { return number }
+            // The command takes a letter as one only at the beginning of what it reads.
+            usleep(20_000)
+            guard write("\(data) number \(number).") else { return number }
+            while !printed.contains(" number \(number).") {
+                let more = output.fileHandleForReading.availableData
+                guard !more.isEmpty else { return number }
+                printed = String((printed + String(decoding: more, as: UTF8.self)).suffix(100_000))
+            }
+        }
+        return count
+    }
+
+    @Test("It may renew its keys now and then, but not many times without data", arguments: ["k", "K"])
+    func keyUpdates(_ letter: String) throws {
+        let folder = try CertificateFolder()
+        let echo = try EncryptedEcho(folder.settings)
+        let peer = try EncryptedPeer(echo.endpoint, folder.options)
+        #expect(try renew(40, letter, data: "x", with: echo, folder) == Limits.recordsWithoutDataMax)
+        #expect(peer.echoes())
+        // Much data in between allows more.
+        let data = String(repeating: "y", count: Limits.bytesPerRecordWithoutData)
+        #expect(try renew(40, letter, data: data, with: echo, folder) == 40)
+    }
+
     @Test("It agrees on TLS 1.3 and rootgate/1, and verifies the certificate")
     func agreement() throws {
         let folder = try CertificateFolder()

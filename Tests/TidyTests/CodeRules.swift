@@ -55,6 +55,7 @@ let filesThatImportC: Set<String> = [
     "Sources/TLS/Handshake.swift",
     "Sources/TLS/RefusalReason.swift",
     "Sources/TLS/SessionStore.swift",
+    "Sources/TLS/RecordAllowance.swift",
     "Sources/TLS/SocketMethod.swift",
     "Sources/TLS/TLSContext+Files.swift",
     "Sources/TLS/TLSContext.swift",
