@@ -9,6 +9,19 @@ extension System {
         return try contents(of: descriptor)
     }
 
+    /// Reads a whole plain file. Throws for what is none, such as a pipe: nobody knows when that ends.
+    package static func contents(ofFile path: String) throws(SystemFailure) -> Data {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw SystemFailure("open") }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw SystemFailure("stat") }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw SystemFailure("open", number: EINVAL, reason: "it is no plain file")
+        }
+        return try contents(of: descriptor)
+    }
+
     /// Reads what an open file or pipe has left.
     package static func contents(of descriptor: CInt) throws(SystemFailure) -> Data {
         var contents = Data()

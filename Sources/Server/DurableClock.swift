@@ -43,7 +43,7 @@ final class DurableClock: Sendable {
         self.elapsed = elapsed
         self.date = date
         descriptor = open(
-            dataDirectory + "/" + DurableClock.fileName, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            dataDirectory + "/" + DurableClock.fileName, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw SystemFailure("opening \(DurableClock.fileName)") }
         let now = elapsed.milliseconds
         let stored: UInt64
@@ -84,7 +84,7 @@ final class DurableClock: Sendable {
 
     /// The same. Throws what the system says when the file can't be read.
     static func storedTime(in dataDirectory: String) throws(SystemFailure) -> UInt64 {
-        let descriptor = open(dataDirectory + "/" + fileName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = open(dataDirectory + "/" + fileName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return 0 }
         defer { close(descriptor) }
         return try stored(in: descriptor)

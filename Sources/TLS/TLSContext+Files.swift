@@ -11,8 +11,8 @@ extension TLSContext {
     ///
     /// Throws when a file can't be used, or when the key belongs to another certificate.
     func use(certificate: String, key: String) throws(TLSFailure) {
-        let chain = try TLSContext.contents(of: certificate, "certificate")
-        let keyBytes = try TLSContext.contents(of: key, "key")
+        let chain = try contents(of: certificate, "certificate")
+        let keyBytes = try contents(of: key, "key")
         let another = "the key \(key) belongs to another certificate than \(certificate)"
         try withPointer { context throws(TLSFailure) in
             ERR_clear_error()
@@ -34,7 +34,7 @@ extension TLSContext {
     ///
     /// Throws when the file can't be read or has no certificate.
     func trust(authorities path: String) throws(TLSFailure) {
-        let contents = try TLSContext.contents(of: path, "file of authorities")
+        let contents = try contents(of: path, "file of authorities")
         try withPointer { context throws(TLSFailure) in
             ERR_clear_error()
             var names: [OpaquePointer] = []
@@ -150,9 +150,10 @@ extension TLSContext {
         return found ?? nil
     }
 
-    private static func contents(of path: String, _ what: String) throws(TLSFailure) -> Data {
+    /// A server reads its files again while it runs, and must not wait for whoever writes to a pipe.
+    private func contents(of path: String, _ what: String) throws(TLSFailure) -> Data {
         do throws(SystemFailure) {
-            return try System.contents(of: path)
+            return try role == .server ? System.contents(ofFile: path) : System.contents(of: path)
         } catch {
             throw TLSFailure("the \(what) \(path) can't be read: \(error.reason)", mayPass: error.number == EIO)
         }

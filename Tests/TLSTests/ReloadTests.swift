@@ -38,6 +38,11 @@ struct ReloadTests {
         try FileManager.default.removeItem(atPath: folder.settings.certificatePath)
         #expect(echo.says("can't be read: No such file or directory"))
         #expect(refusal(echo.endpoint, folder.options) == nil)
+        // Nobody waits for whoever may write to a pipe.
+        #expect(mkfifo(folder.settings.certificatePath, 0o600) == 0)
+        #expect(echo.says("can't be read: it is no plain file"))
+        #expect(refusal(echo.endpoint, folder.options) == nil)
+        try FileManager.default.removeItem(atPath: folder.settings.certificatePath)
         try folder.replace(other)
         #expect(echo.says("the certificates were read again"))
         #expect(refusal(echo.endpoint, folder.options) == nil)
