@@ -21,6 +21,8 @@ package struct ClusterSettings: Sendable {
     package var firstMember = 0
     /// How services of the cluster get snapshots of each other; `nil`: this one neither gives nor gets one.
     package var peers: Peers?
+    /// For how many milliseconds a start tries to get a snapshot of any other service.
+    package var joinMilliseconds = Limits.snapshotJoinMilliseconds
     /// The names of the secret's generations, which the service tells the others; `nil`: it tells none.
     package var secret: SecretNames?
     /// Whether collaborations whose proofs are signed over device nonces may be created. Each gate remembers only the

@@ -69,10 +69,6 @@ package struct GateRecord: Codable, Equatable, Sendable {
     /// How people are told of the service.
     package var name: String { address ?? "a service without an address" }
 
-    /// The number of the segment behind which the log has to be kept for this service, and for those that it gives a
-    /// snapshot to.
-    var needed: UInt64 { min(segment, snapshot ?? segment) }
-
     /// Whether two services have storages of different clusters, as far as they tell.
     func isStranger(to other: GateRecord) -> Bool {
         guard let founding, let others = other.founding else { return false }

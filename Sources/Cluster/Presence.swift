@@ -144,6 +144,8 @@ final class Presence: Sendable {
         var lost: Set<String> = []
         /// The services with storages of other clusters, as the log was told of them.
         var strangers: Set<String> = []
+        /// Whether the log was told that the cluster's log does not go back to a snapshot.
+        var hasLostSnapshot = false
     }
 
     private func run() {
@@ -320,10 +322,10 @@ final class Presence: Sendable {
         let least = max(1, told.removedBefore) - 1
         let (following, lost) = (others.filter { $0.segment >= least }, others.filter { $0.segment < least })
         tell(&told, late: following.filter { $0.segment < bounds.usual }, lost: lost)
-        let needed = GateRecord(own, snapshot: state.withLock { $0.snapshot }).needed
-        // Snapshots are given for a short time only.
-        let snapshots = others.compactMap(\.snapshot).min() ?? .max
-        let before = min(needed, snapshots, bounds.removal(following.map(\.segment).min() ?? .max))
+        let snapshots = (others.map(\.snapshot) + [state.withLock { $0.snapshot }]).compactMap { $0 }.min()
+        tell(&told, snapshots: snapshots, bounds)
+        let applied = following.map(\.segment).min() ?? .max
+        let before = min(own.segment, bounds.removal(applied: applied, snapshots: snapshots))
         guard before > max(1, told.removedBefore) else { return }
         let log = OrderedLog(session, name: name)
         if try log.remove(before: before, milliseconds: Limits.clusterReadMilliseconds) { told.removedBefore = before }
@@ -348,6 +350,18 @@ final class Presence: Sendable {
         }
         if lateNames.isEmpty, lostNames.isEmpty { log(.info, "no service of the cluster is far behind any more") }
         (told.late, told.lost) = (lateNames, lostNames)
+    }
+
+    /// Tells the log once when the cluster's log will not be kept any more for a snapshot that is given.
+    private func tell(_ told: inout Told, snapshots: UInt64?, _ bounds: LogShare.Bounds) {
+        let isLost = snapshots.map { $0 < bounds.leastForSnapshots ?? 0 } ?? false
+        if isLost, !told.hasLostSnapshot {
+            log(
+                .warning,
+                "a service takes longer to get a snapshot and to restore it than the cluster's log is kept: raise "
+                    + "--log-retention at all services")
+        }
+        told.hasLostSnapshot = isLost
     }
 
     /// How the log is told of some services; not of all when there are very many.

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Platform
 import RootSets
 import RootgateClient
 import Synchronization
@@ -9,43 +10,40 @@ import Wire
 
 /// Gets a snapshot of everything from another service of the cluster.
 struct SnapshotDownload {
+    /// How many bytes come between two words about the start.
+    private static let bytesBetweenWords = 64 * UInt64(Limits.snapshotPieceBytes)
+
     let peers: ClusterSettings.Peers
     /// More bytes would not fit into the storage.
     let bytesMax: UInt64
-    let log: Log
+    /// For how long a service is asked that is still making its snapshot.
+    var makingMilliseconds = Limits.snapshotMakingMilliseconds
+    let onWait: StartExtension
 
-    /// Writes the snapshot of the first service that gives one to a file, and returns its address. It waits, so it is
-    /// for the thread of a start.
+    /// Writes the snapshot that a service gives to a file, and returns its size. It waits, so it is for the thread of a
+    /// start.
     ///
-    /// Throws why none of them has given one.
-    func get(from addresses: [Endpoint], to file: CInt) throws(ServiceError) -> Endpoint {
-        var failures: [String] = []
-        for address in addresses {
-            do throws(ServiceError) {
-                try get(from: address, to: file)
-                return address
-            } catch {
-                failures.append("\(address): \(error.reason)")
-                log(.warning, "\(address) gives no snapshot: \(error.reason)")
-            }
+    /// Throws why the service has given none.
+    func get(from address: Endpoint, to file: CInt) throws(ServiceError) -> UInt64 {
+        func client(_ seconds: Int) throws(ServiceError) -> RootgateClient {
+            try RootgateClient(address, configuration: .init(requestTimeout: .seconds(seconds), tls: peers.tls))
         }
-        let reasons = failures.isEmpty ? "none of them has a --cluster-address" : failures.joined(separator: "; ")
-        throw ServiceError(.storageFailed, "no other service of the cluster gives a snapshot: \(reasons)")
-    }
-
-    private func get(from address: Endpoint, to file: CInt) throws(ServiceError) {
-        let configuration = RootgateClient.Configuration(
-            requestTimeout: .seconds(Limits.snapshotSeconds), tls: peers.tls)
-        let client = try RootgateClient(address, configuration: configuration)
-        defer { client.close() }
+        // A service that hangs, or is none, must not keep the others from being asked.
+        let (quick, patient) = (try client(Limits.snapshotHelloSeconds), try client(Limits.snapshotSeconds))
+        defer {
+            quick.close()
+            patient.close()
+        }
         let copy = self
         // A start has a thread of its own, and waits for what asks the other service.
-        let outcome = Lock<Result<Void, ServiceError>?>(nil)
+        let outcome = Lock<Result<UInt64, ServiceError>?>(nil)
         let done = DispatchSemaphore(value: 0)
         Task.detached {
-            let result: Result<Void, ServiceError>
+            let result: Result<UInt64, ServiceError>
             do throws(ServiceError) {
-                result = .success(try await copy.copy(from: address, by: client, to: file))
+                let issuer = try await quick.hello().limits[HelloAnswer.Limit.issuer.rawValue]
+                quick.close()
+                result = .success(try await copy.copy(from: address, issuer, by: patient, to: file))
             } catch {
                 result = .failure(error)
             }
@@ -54,30 +52,43 @@ struct SnapshotDownload {
         }
         done.wait()
         guard let result = outcome.withLock({ $0 }) else { throw ServiceError(.internalFault, "a download has no end") }
-        try result.get()
+        return try result.get()
     }
 
     private func copy(
-        from address: Endpoint, by client: RootgateClient, to file: CInt
-    ) async throws(ServiceError) {
-        guard let issuer = try await client.hello().limits[HelloAnswer.Limit.issuer.rawValue] else {
+        from address: Endpoint, _ issuer: UInt64?, by client: RootgateClient, to file: CInt
+    ) async throws(ServiceError) -> UInt64 {
+        guard let issuer else {
             throw ServiceError(.malformedAnswer, "the service tells no number")
         }
         guard let token = peers.token(for: issuer, at: address) else {
             throw ServiceError(.internalFault, "a service gets no snapshot without the cluster's secret")
         }
-        attempts: for attempt in 1...Limits.snapshotAttemptsMax {
+        let deadline = System.millisecondsWithSleep + makingMilliseconds
+        var attempt = 1
+        attempts: while true {
             guard ftruncate(file, 0) == 0 else { throw SnapshotDownload.failure("emptying the snapshot's file") }
             var (identifier, offset, size): (UInt64, UInt64, UInt64) = (0, 0, 1)
             while offset < size {
+                if offset % SnapshotDownload.bytesBetweenWords == 0 {
+                    onWait(Limits.startExtensionSeconds, "getting a snapshot of \(address)")
+                }
                 let piece: SnapshotPiece
                 do throws(ServiceError) {
                     piece = try await client.readSnapshot(
                         SnapshotRequest(token: token, identifier: identifier, offset: offset))
                 } catch {
-                    // The snapshot is no longer there. The one that was not made would not be made at once, either.
-                    if error.code == .busy, identifier != 0, attempt < Limits.snapshotAttemptsMax { continue attempts }
-                    throw error
+                    guard error.code == .busy else { throw error }
+                    if identifier == 0 {
+                        // It is being made.
+                        guard System.millisecondsWithSleep < deadline else { throw error }
+                        try? await Task.sleep(for: .milliseconds(Limits.snapshotAskMilliseconds))
+                    } else {
+                        // It is no longer there.
+                        guard attempt < Limits.snapshotAttemptsMax else { throw error }
+                        attempt += 1
+                    }
+                    continue attempts
                 }
                 let isSame = identifier == 0 || piece.identifier == identifier && piece.size == size
                 // Every piece but the last one is whole, so nobody can make this take for ever.
@@ -97,7 +108,7 @@ struct SnapshotDownload {
                 try SnapshotDownload.write(piece.bytes, to: file, at: offset)
                 offset += UInt64(piece.bytes.count)
             }
-            return
+            return size
         }
     }
 

@@ -18,6 +18,9 @@ package final class RootSets: Sendable {
         /// Bytes of change log that are kept. Older records are removed together with their mutation identifiers, so
         /// that their repeats are no longer recognized. The default is 32 MiB.
         package var logRetentionBytes: Int
+        /// The log counts towards the size limit. It gets at most a quarter, so that there is room for the sets
+        /// whatever the operator configured.
+        package var changeLogBytesMax: Int { min(logRetentionBytes, sizeLimitBytes / 4) }
         /// Whether the log is kept beyond that, too, as long as the disk has room for it: for a few changes in a
         /// storage that somebody else keeps the log of.
         package var keepsWholeLog: Bool
@@ -373,8 +376,13 @@ package final class RootSets: Sendable {
 
     /// What the commits took.
     package var commitFigures: CommitFigures { queue.figures }
-    /// Whether additions are refused because there is no room for them, in the data file or on the disk.
+    /// Whether there is no room for usual additions, in the data file or on the disk, as far as is known: because some
+    /// were refused, or because the writer has looked.
     package var lacksRoom: Bool { queue.lacksRoom }
+
+    /// Lets the writer look whether there is room for usual additions: once after the start, and again and again while
+    /// there is none. Returns at once.
+    package func lookForRoom() { queue.lookForRoom() }
     /// For how many milliseconds the writer has been at the mutations of one commit; `nil`: it is at none.
     package var commitMilliseconds: UInt64? { queue.commitMilliseconds }
     /// Bytes that the disk of the data file has left; `nil`: the system can't tell, or the file is not open.

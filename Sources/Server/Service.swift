@@ -65,15 +65,16 @@ package final class Service: Sendable {
     /// Opens the storage, starts the threads and listens. The service calls `log` with messages of one line, and
     /// `beforeServing` when everything is open and no connection was accepted: then it may give up privileges. It calls
     /// `onStorageLoss`, on any thread, when only another process can open the storage again; until then it refuses what
-    /// needs the storage. With a watchdog it calls `onOwnProof` several times in each of its periods, but only while
-    /// workers verify proofs of the service's own rightly. `surroundings`: for simulations.
+    /// needs the storage. It calls `onWait` while the start gets a snapshot. With a watchdog it calls `onOwnProof`
+    /// several times in each of its periods, but only while workers verify proofs of the service's own rightly.
+    /// `surroundings`: for simulations.
     ///
     /// Throws the reason why it can't start; then no thread of it runs and it does not listen.
     package init(
         _ configuration: Configuration, clock: MonotonicClock = .system, random: RandomSource = .system,
         wallClock: @escaping @Sendable () -> Date = { Date() }, surroundings: Surroundings = .system,
         log: Log = .none, onStorageLoss: @escaping @Sendable () -> Void = {},
-        onOwnProof: @escaping @Sendable () -> Void = {},
+        onOwnProof: @escaping @Sendable () -> Void = {}, onWait: StartExtension = .none,
         beforeServing: () throws(StartupFailure) -> Void = {}
     ) throws(StartupFailure) {
         let configuration = try Service.withSharedSecret(configuration)
@@ -81,7 +82,7 @@ package final class Service: Sendable {
         drain = Atomic(configuration.times.drain)
         let site = try Service.checkOptions(configuration)
         let tracer = try Service.makeTracer(configuration, log)
-        let rootSets = try Service.openStorage(configuration, surroundings.storage, log, onStorageLoss)
+        let rootSets = try Service.openStorage(configuration, surroundings.storage, log, onStorageLoss, onWait)
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
         principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, durableClock.clock, clock)
@@ -186,7 +187,10 @@ package final class Service: Sendable {
         }
         return SnapshotStore(
             resources.rootSets, directory: configuration.dataDirectory, keys: secrets.snapshots, message: message,
-            clock: clock, timers: timers, time: { durable.milliseconds }, log: log)
+            clock: clock, timers: timers, log: log
+        ) { [rootSets = resources.rootSets] file throws(ServiceError) in
+            try rootSets.backUp(to: file, time: durable.milliseconds).bytes
+        }
     }
 
     /// From now on changes that other services of the cluster have made replace the table of principals, and wake the
@@ -325,7 +329,7 @@ package final class Service: Sendable {
 
     private static func openStorage(
         _ configuration: Configuration, _ surroundings: StorageSurroundings,
-        _ log: Log, _ onLoss: @escaping @Sendable () -> Void
+        _ log: Log, _ onLoss: @escaping @Sendable () -> Void, _ onWait: StartExtension
     ) throws(StartupFailure) -> RootSets {
         if let note = RestoreNote(in: configuration.dataDirectory) {
             guard FileManager.default.fileExists(atPath: configuration.dataDirectory + "/data.mdb") else {
@@ -348,7 +352,8 @@ package final class Service: Sendable {
                     onLoss: onLoss)
             }
             return try RootSets(
-                storage, of: cluster, surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss)
+                storage, of: cluster, surroundings: surroundings, acceptsLoss: true, log: log, onLoss: onLoss,
+                onWait: onWait)
         } catch {
             throw StartupFailure.storage(directory: configuration.dataDirectory, error)
         }

@@ -28,6 +28,11 @@ package final class Supervisor: Sendable {
         }
     }
 
+    /// A start goes on for so many seconds at least: it may take longer than the supervisor allows without that.
+    package func isStarting(for seconds: UInt64, _ status: String) {
+        tell(["EXTEND_TIMEOUT_USEC=\(seconds * 1_000_000)", "STATUS=\(status)"])
+    }
+
     /// The service accepts connections. `status`: a line about it, for people.
     package func isReady(_ status: String) {
         tell(["READY=1", "STATUS=\(status)"])

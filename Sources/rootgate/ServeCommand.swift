@@ -35,7 +35,8 @@ let serveCommand = Command(
     let supervisor = Supervisor(at: supervision.address, log: log)
     let rules = configuration.sandboxRules
     let service = try Service(
-        configuration, log: log, onStorageLoss: { signals.loseStorage() }, onOwnProof: { supervisor.isAlive() }
+        configuration, log: log, onStorageLoss: { signals.loseStorage() }, onOwnProof: { supervisor.isAlive() },
+        onWait: StartExtension { seconds, status in supervisor.isStarting(for: seconds, status) }
     ) { () throws(StartupFailure) in
         try sandbox.enter(rules, log)
         // It answers from now on.

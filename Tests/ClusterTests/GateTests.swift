@@ -356,15 +356,15 @@ struct GateTests {
                 ring: {}, progress: { [progress] in progress }, freshAsOf: { 0 }, fresh: { _ in }, disagree: { _ in }))
         defer { presence.close() }
         let session = try processes.session()
-        func needed() throws -> UInt64? { try Presence.records(name, session).first?.record.needed }
-        #expect(becomesTrue { (try? needed()) == 7 })
+        func record() -> GateRecord? { try? Presence.records(name, session).first?.record }
+        #expect(becomesTrue { record()?.segment == 7 && record()?.snapshot == nil })
         presence.gives(snapshot: 3)
-        #expect(becomesTrue { (try? needed()) == 3 })
+        #expect(becomesTrue { record()?.segment == 7 && record()?.snapshot == 3 })
         presence.gives(snapshot: nil)
-        #expect(becomesTrue { (try? needed()) == 7 })
+        #expect(becomesTrue { record()?.segment == 7 && record()?.snapshot == nil })
     }
 
-    @Test("The log is kept for a gate that stays behind, but not without an end, and that is told")
+    @Test("The log is kept for a gate that stays behind, and for a snapshot, but not without an end, and that is told")
     func late() throws {
         let processes = try EtcdProcesses()
         defer { processes.end() }
@@ -381,12 +381,12 @@ struct GateTests {
             progress.segment = segment
             try put(GateRecord(progress, snapshot: snapshot), of: name, session)
         }
-        try tell(100, snapshot: 30)
+        try tell(100, snapshot: 10)
         let lines = Shared<[String]>([])
         var progress = SharedProgress()
         (progress.segment, progress.hash) = (100, hash)
         let presence = Presence(
-            try EtcdMembers(processes.endpoints), name, first: 0, stalenessMilliseconds: 2500, bytesKept: 10_000,
+            try EtcdMembers(processes.endpoints), name, first: 0, stalenessMilliseconds: 2500, bytesKept: 5000,
             address: nil,
             SharedFollower(
                 ring: {}, progress: { [progress] in progress }, freshAsOf: { 0 }, fresh: { _ in }, disagree: { _ in }),
@@ -397,17 +397,20 @@ struct GateTests {
             guard case .removed(let first) = try log.read(from: 1, after: nil, milliseconds: 5000) else { return nil }
             return first
         }
-        // What a snapshot needs that others read is kept, however much it is.
-        #expect(becomesTrue { (try? first()) == 30 } && lines.value.isEmpty, "\(lines.value)")
-        // For one that is behind it is four times as much as usual.
+        // For a snapshot that others read it is sixteen times as much as usual.
+        #expect(becomesTrue { (try? first()) == 20 })
+        #expect(lines.value.count == 1 && lines.value[0].contains("raise --log-retention"), "\(lines.value)")
+        try tell(100, snapshot: 30)
+        #expect(becomesTrue { (try? first()) == 30 } && lines.value.count == 1, "\(lines.value)")
+        // For one that is behind it is four times as much.
         try tell(35)
-        #expect(becomesTrue { (try? first()) == 60 })
-        #expect(lines.value.first?.contains("kept longer for services that are far behind") == true, "\(lines.value)")
+        #expect(becomesTrue { (try? first()) == 80 })
+        #expect(lines.value.count > 1 && lines.value[1].contains("kept longer for services that are far behind"))
         // Then that one can't follow any more, and nothing is kept for it.
-        #expect(becomesTrue { (try? first()) == 90 })
-        #expect(lines.value.count == 2 && lines.value[1].contains("replace their storages"), "\(lines.value)")
+        #expect(becomesTrue { (try? first()) == 95 })
+        #expect(lines.value.count == 3 && lines.value[2].contains("replace their storages"), "\(lines.value)")
         try tell(100)
-        #expect(becomesTrue { lines.value.count == 3 } && lines.value.last?.contains("far behind any more") == true)
+        #expect(becomesTrue { lines.value.count == 4 } && lines.value.last?.contains("far behind any more") == true)
     }
 
     @Test("While members are killed and stopped and gates end, nothing acknowledged is lost or made twice")

@@ -197,7 +197,6 @@ enum FuzzedCluster {
 
     /// What is told of a service has the bounds of what a service tells, and is read again as the same.
     static func check(_ record: GateRecord) throws {
-        try demand(record.needed <= record.segment, "a service needs what it has not applied")
         try demand(!record.hasForeignSecret(to: record), "a service has a foreign secret to itself")
         if let secrets = record.secrets {
             let isName = { (name: String) in name.utf8.count <= 32 && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f } }

@@ -176,7 +176,10 @@ struct ClusterServiceTests {
             })
         // A service without room for a snapshot does not take what another one says that it has.
         let failure = thrown(StartupFailure.self) {
-            try cluster.add { ($0.storageBytesMax, $0.storageReserveBytes) = (64 << 10, 64 << 10) }
+            try cluster.add {
+                ($0.storageBytesMax, $0.storageReserveBytes) = (64 << 10, 64 << 10)
+                $0.cluster?.joinMilliseconds = 0
+            }
         }
         #expect(
             failure?.description.contains("this storage may have 131072: raise --storage-max") == true,
@@ -238,6 +241,7 @@ struct ClusterServiceTests {
             _ = try TestService(directory: other.directory) {
                 var settings = ClusterSettings(cluster.etcd.endpoints, name: TestCluster.name)
                 settings.peers = ClusterSettings.Peers(address: other.endpoint, tls: nil)
+                settings.joinMilliseconds = 0
                 ($0.cluster, $0.secretPath) = (settings, cluster.secretPath)
             }
         }
@@ -246,6 +250,22 @@ struct ClusterServiceTests {
         #expect(try await comesTrue { await code { try await other.client().ping() } == nil })
         #expect(try await other.client().state(of: own.collaboration).rootCount == 1)
         #expect(other.service.resources.rootSets.sharing?.segment ?? 0 >= place ?? 0)
+        // Who begins with a snapshot asks the next service when the first one's is of another cluster.
+        let session = EtcdSession(try EtcdMembers(cluster.etcd.endpoints), first: 0)
+        let record =
+            "{\"segment\":99999,\"sequence\":0,\"founding\":\"\(Digest.zero)\",\"address\":\"\(other.endpoint)\"}"
+        try session.put(
+            Array("rootgate/\(TestCluster.name)/gate/stranger".utf8), Array(record.utf8),
+            lease: try session.beginLease(seconds: 60, milliseconds: 5000), milliseconds: 5000)
+        let words = Shared<[String]>([])
+        try cluster.add(waiting: words)
+        let joined = try cluster.services[2].client()
+        #expect(try await comesTrue { await code { try await joined.ping() } == nil })
+        #expect(try await joined.state(of: small.collaboration).rootCount == 8001)
+        let sources = [other, cluster.services[0]].flatMap { service in
+            ["getting", "restoring"].map { "\($0) a snapshot of \(service.endpoint)" }
+        }
+        #expect(words.value == sources)
     }
 
     @Test("When etcd has lost everything, services say so until the log goes on behind the one that has most")

@@ -128,6 +128,8 @@ struct SupervisionTests {
         let receiver = try LocalDatagrams(at: path)
         let lines = Shared<[String]>([])
         let supervisor = Supervisor(at: path, log: Log { line in lines.with { $0.append(line.text) } })
+        supervisor.isStarting(for: 180, "getting a snapshot")
+        #expect(receiver.next() == "EXTEND_TIMEOUT_USEC=180000000\nSTATUS=getting a snapshot")
         supervisor.isReady("a\nSTOPPING=1" + String(repeating: "x", count: 1000))
         let ready = try #require(receiver.next()).split(separator: "\n").map(String.init)
         #expect(ready.count == 2 && ready[0] == "READY=1" && ready[1].hasPrefix("STATUS=a\\u000ASTOPPING=1xx"))

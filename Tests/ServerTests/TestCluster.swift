@@ -34,13 +34,15 @@ final class TestCluster {
         #expect(becomesTrue { self.services.allSatisfy { $0.service.resources.rootSets.isFresh } })
     }
 
-    /// Starts another service.
-    func add(_ adjust: (inout Configuration) -> Void = { _ in }) throws {
+    /// Starts another service. `waiting`: see `TestService`.
+    func add(
+        waiting: Shared<[String]>? = nil, _ adjust: (inout Configuration) -> Void = { _ in }
+    ) throws {
         let number = services.count
         // Others are told the address before the service listens there.
         let address = Endpoint(host: "127.0.0.1", port: try EtcdProcesses.freePorts(1)[0])
         services.append(
-            try TestService {
+            try TestService(waiting: waiting) {
                 var cluster = ClusterSettings(etcd.endpoints, name: TestCluster.name)
                 cluster.firstMember = number
                 cluster.peers = ClusterSettings.Peers(address: address, tls: nil)

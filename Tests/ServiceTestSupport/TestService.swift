@@ -33,11 +33,11 @@ package final class TestService: Sendable {
     private let running: Lock<Service?>
 
     /// `calendar`: the service's wall clock instead of the system's. `adjust` changes the configuration, which has two
-    /// workers, a link base, and five seconds for a shutdown.
+    /// workers, a link base, and five seconds for a shutdown. `waiting`: gets what the start says that it waits for.
     package init(
         directory: ScratchDirectory = ScratchDirectory(), calendar: TestCalendar? = nil,
         clock: MonotonicClock = .system, surroundings: Surroundings = .system,
-        _ adjust: (inout Configuration) -> Void = { _ in }
+        waiting: Shared<[String]>? = nil, _ adjust: (inout Configuration) -> Void = { _ in }
     ) throws(StartupFailure) {
         self.directory = directory
         self.clock = clock
@@ -49,7 +49,8 @@ package final class TestService: Sendable {
         configuration.linkBase = TestService.linkBase
         adjust(&configuration)
         let service = try Service(
-            configuration, clock: clock, wallClock: wallClock, surroundings: surroundings)
+            configuration, clock: clock, wallClock: wallClock, surroundings: surroundings,
+            onWait: StartExtension { _, status in waiting?.with { $0.append(status) } })
         endpoint = service.endpoints[0]
         configuration.endpoints = [endpoint]
         self.configuration = configuration
