@@ -185,6 +185,8 @@ package final class OrderedLog {
         guard let first = page.entries.first else {
             return isThere || number == 1 ? .entries([], hasMore: false) : .lost
         }
+        // The log ends before that number.
+        if isThere, number > 1 { throw OrderedLog.foreign(first.key, "behind the end of the log") }
         if first.key != key(number) { return .removed(first: try self.number(of: first.key)) }
         let entries = try following(page, from: number)
         return .entries(entries, hasMore: page.hasMore)
@@ -226,9 +228,15 @@ package final class OrderedLog {
         guard key.starts(with: prefix), key.count == prefix.count + OrderedLog.digits,
             let number = UInt64(String(decoding: key[prefix.count...], as: UTF8.self)), self.key(number) == key
         else {
-            throw .refused(.other, "the key \(String(decoding: key, as: UTF8.self).escapingControls) is no log entry's")
+            throw OrderedLog.foreign(key, "no log entry's")
         }
         return number
+    }
+
+    /// Somebody has put a key beside those of the log.
+    private static func foreign(_ key: [UInt8], _ what: String) -> EtcdFailure {
+        let name = String(decoding: key, as: UTF8.self).escapingControls
+        return .refused(.other, "the key \(name) in etcd is \(what): remove it (etcdctl del)")
     }
 
     /// The values of entries whose numbers follow one another.
@@ -236,7 +244,7 @@ package final class OrderedLog {
         var expected = number
         for entry in page.entries {
             guard try self.number(of: entry.key) == expected else {
-                throw .refused(.other, "the log has no entry \(expected), but later ones")
+                throw OrderedLog.foreign(entry.key, "in the log, which has no entry \(expected)")
             }
             expected += 1
         }

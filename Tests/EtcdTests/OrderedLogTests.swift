@@ -104,10 +104,18 @@ struct OrderedLogTests {
         #expect(try log.append(entry("1"), as: 1, after: before(1), milliseconds: patient) == .appended)
         try session.put(log.key(3), [1], lease: nil, milliseconds: patient)
         let hole = thrown(EtcdFailure.self) { _ = try log.read(from: 1, after: before(1), milliseconds: patient) }
-        #expect(hole?.description == "the log has no entry 2, but later ones")
+        let key = "the key rootgate/a/log/00000000000000000003 in etcd"
+        #expect(hole?.description == "\(key) is in the log, which has no entry 2: remove it (etcdctl del)")
+        // Nothing was removed, as the end of the log tells.
+        let behind = thrown(EtcdFailure.self) { _ = try log.read(from: 2, after: before(2), milliseconds: patient) }
+        #expect(behind?.description == "\(key) is behind the end of the log: remove it (etcdctl del)")
+        #expect(try log.append(entry("2"), as: 2, after: before(2), milliseconds: patient) == .appended)
+        let next = thrown(EtcdFailure.self) { _ = try log.read(from: 3, after: before(3), milliseconds: patient) }
+        #expect(next?.description == behind?.description)
         try session.put(Array("rootgate/a/log/x".utf8), [1], lease: nil, milliseconds: patient)
         let foreign = thrown(EtcdFailure.self) { _ = try log.read(from: 4, after: before(4), milliseconds: patient) }
-        #expect(foreign?.description == "the key rootgate/a/log/x is no log entry's")
+        #expect(
+            foreign?.description == "the key rootgate/a/log/x in etcd is no log entry's: remove it (etcdctl del)")
     }
 
     @Test("An etcd that gets full says so for some entries that it has put: those count as appended")
