@@ -29,6 +29,8 @@ extension CommitQueue {
         var isLeft = false
         /// Whether the storage is being closed, which nobody has to be told.
         var isEnding = false
+        /// The bytes of change log that each storage of the shared log keeps; `nil`: not known yet.
+        var retentionBytes: Int?
 
         /// Whether the list reserve may be used at that time. Then it may not be used again for a moment: readers that
         /// keep it from being used end soon, or not at all.
@@ -219,6 +221,20 @@ extension CommitQueue {
             progress.digest = digest
             if let checkpoint { progress.checkpoint = checkpoint }
         }
+        if let place { noteRetention(Int(clamping: place.logRetentionBytes)) }
+    }
+
+    /// Additions leave room for that much of the change log, which no storage makes shorter alone.
+    private func noteRetention(_ bytes: Int) {
+        let isNews = sharing.withLock { sharing in
+            defer { sharing.retentionBytes = bytes }
+            return sharing.retentionBytes != bytes
+        }
+        guard isNews, bytes > configuration.sizeLimitBytes / 4 else { return }
+        log(
+            .warning,
+            "the cluster was founded with a change log of \(bytes >> 20) MiB, which is more than a quarter of this "
+                + "storage: raise --storage-max to \(4 * ((bytes >> 20) + 1)) MiB, at all services")
     }
 
     private func place() throws(StorageFailure) -> SharedPlace? {

@@ -25,6 +25,8 @@ final class CommitQueue: Sendable {
         var isWriterAsleep = false
         var isStarted = false
         var isClosed = false
+        /// Whether the writer is to look whether there is room, when no mutation waits.
+        var isLookWanted = false
         /// How many of the next groups have a single mutation each, and how many they were last.
         var aloneLeft = 0
         var aloneLast = 0
@@ -152,7 +154,7 @@ final class CommitQueue: Sendable {
     }
 
     let storage: ReadTransactionPool
-    private let configuration: RootSets.Configuration
+    let configuration: RootSets.Configuration
     let surroundings: StorageSurroundings
     let watch: WriterWatch
     /// The log that this storage shares with others; `nil` when it shares none.
@@ -337,8 +339,19 @@ final class CommitQueue: Sendable {
 
     var figures: CommitFigures { counted.withLock { $0 } }
 
-    /// Whether additions are refused for lack of room.
-    var lacksRoom: Bool { fullness.need != nil }
+    /// Whether usual additions are refused for lack of room.
+    var lacksRoom: Bool { fullness.isFull }
+
+    /// Lets the writer look whether there is room for usual additions: once after the start, and again and again while
+    /// there is none. Returns at once.
+    func lookForRoom() {
+        guard fullness.takeLook() else { return }
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            state.isLookWanted = true
+            wakeWriter(&state)
+        }
+    }
 
     /// For how many milliseconds the writer has been at the mutations of one commit; `nil`: it is at none.
     var commitMilliseconds: UInt64? {
@@ -399,6 +412,7 @@ final class CommitQueue: Sendable {
                 workBegan.store(0, ordering: .relaxed)
                 watch.end()
                 followIfDue()
+            case .look: look()
             case .over: break loop
             case .wait where shared != nil:
                 let pause = DispatchTimeInterval.milliseconds(Int(Limits.sharedLookMilliseconds))
@@ -427,15 +441,42 @@ final class CommitQueue: Sendable {
     func write() -> Bool {
         writer.bind()
         defer { writer.unbind() }
-        guard case .group(let group) = nextWork() else { return false }
-        commit(group)
-        workBegan.store(0, ordering: .relaxed)
-        return true
+        switch nextWork() {
+        case .group(let group):
+            commit(group)
+            workBegan.store(0, ordering: .relaxed)
+            return true
+        case .look:
+            look()
+            return true
+        default: return false
+        }
+    }
+
+    /// Looks whether there is room for additions, also in the pages that the last commit has freed.
+    private func look() {
+        watch.begin()
+        noteWork()
+        defer {
+            workBegan.store(0, ordering: .relaxed)
+            watch.end()
+        }
+        let hasRoom = try? writing { environment throws(StorageFailure) in
+            let least = fullness.least
+            var room = try newRoom(environment)
+            if let isThere = try room.hasUsualRoom(least) { return isThere }
+            try commitNothing(environment)
+            room = try newRoom(environment)
+            return try room.hasUsualRoom(least) ?? false
+        }
+        if let hasRoom { fullness.looked(hasRoom: hasRoom) }
     }
 
     /// What the writer does next.
     private enum Work {
         case group(Group)
+        /// To look whether there is room.
+        case look
         /// Nothing, until it is woken.
         case wait
         /// Nothing, until it is woken or so many seconds have passed: then the storage is to be opened again.
@@ -468,6 +509,10 @@ final class CommitQueue: Sendable {
                 return .group(group)
             }
             guard state.take(into: &group) else {
+                if state.isLookWanted, !state.isClosed, pause == nil {
+                    state.isLookWanted = false
+                    return .look
+                }
                 state.isWriterAsleep = !state.isClosed
                 return state.isClosed ? .over : pause.map { .waitFor($0) } ?? .wait
             }
@@ -834,9 +879,12 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// The log counts towards the size limit. It gets at most a quarter, so that there is room for the sets whatever
-    /// the operator configured.
-    private var retentionBytes: Int { min(configuration.logRetentionBytes, configuration.sizeLimitBytes / 4) }
+    /// The bytes of the change log: storages that share a log all keep as much as that was founded with.
+    private var retentionBytes: Int {
+        let own = configuration.changeLogBytesMax
+        guard shared != nil else { return own }
+        return sharing.withLock { $0.retentionBytes } ?? own
+    }
 
     // MARK: Room
 

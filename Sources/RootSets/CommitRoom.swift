@@ -51,8 +51,10 @@ struct CommitRoom {
         }
         if !isAlone, try fitsAlone(need, needsSpace) { return .waits }
         if needsSpace {
-            return .lacks(
-                Lack(need: need, isOfDisk: room.isDiskFull, canBeRemoved: room.canBecomeFree, holder: room.holder))
+            var lack = Lack(
+                need: need, isOfDisk: room.isDiskFull, canBeRemoved: room.canBecomeFree, holder: room.holder)
+            lack.isGeneral = try !has(lessOf(need, usualNeed))
+            return .lacks(lack)
         }
         take(need)
         return .passes
@@ -70,6 +72,23 @@ struct CommitRoom {
         let room = room
         return try room.has(need) { count, behind throws(StorageFailure) in try hasRun(count, behind) }
     }
+
+    /// Whether a usual addition has room, or one with that need if it is smaller; without a need, whether one root hash
+    /// has. `nil`: it may have some when the pages that the last commit has freed can be used.
+    mutating func hasUsualRoom(_ need: PageNeed?) throws(StorageFailure) -> Bool? {
+        let least = need.map { lessOf($0, usualNeed) } ?? trimming(PageNeed.ofAddition(1, room.trees))
+        if try has(least) { return true }
+        guard room.recent > 0 else { return false }
+        return try fitsAlone(least, true) ? nil : false
+    }
+
+    /// The need of a usual addition, by which a storage counts as full. In a small storage that has fewer root hashes.
+    private var usualNeed: PageNeed {
+        let count = max(1, min(Limits.usualAdditionRoots, room.capacity / Limits.pagesForUsualRoot))
+        return trimming(PageNeed.ofAddition(count, room.trees))
+    }
+
+    private func lessOf(_ one: PageNeed, _ other: PageNeed) -> PageNeed { one.sum < other.sum ? one : other }
 
     /// Counts a mutation that is applied whatever room there is.
     mutating func count(_ change: Change) throws(StorageFailure) {
@@ -165,10 +184,11 @@ struct CommitRoom {
         room.take(need)
     }
 
+    private func need(of change: Change) -> PageNeed { trimming(PageNeed(change, room.trees)) }
+
     /// A mutation also makes the change log shorter: by records that may be on as many other pages.
-    private func need(of change: Change) -> PageNeed {
-        PageNeed(change, room.trees)
-            + PageNeed(copied: room.trees.mutations.copied(by: Applier.trimmedRecordsPerMutation))
+    private func trimming(_ need: PageNeed) -> PageNeed {
+        need + PageNeed(copied: room.trees.mutations.copied(by: Applier.trimmedRecordsPerMutation))
     }
 
     private mutating func fits(_ need: PageNeed, _ needsSpace: Bool) throws(StorageFailure) -> Bool {

@@ -6,6 +6,11 @@ final class FullnessLog: Sendable {
     private struct State {
         /// The largest addition that was refused since there was room for such a one.
         var need: PageNeed?
+        /// The smallest one; and whether a usual one has no room, either.
+        var least: PageNeed?
+        var isFull = false
+        /// When it was looked last whether there is room, in milliseconds of the clock.
+        var lookedAt: UInt64?
         var isTold = false
         var pause = LinePause(seconds: Limits.fullnessSeconds)
         var removalPause = LinePause(seconds: Limits.fullnessSeconds)
@@ -23,14 +28,38 @@ final class FullnessLog: Sendable {
     /// The need of an addition that was refused; `nil` unless additions are refused.
     var need: PageNeed? { state.withLock { $0.need } }
 
+    /// Whether additions were refused for lack of room, and a usual one would be now, as far as is known.
+    var isFull: Bool { state.withLock { $0.isFull } }
+
+    /// The need of the smallest addition that was refused; `nil`: none was.
+    var least: PageNeed? { state.withLock { $0.least } }
+
+    /// Whether it is to be looked now whether there is room: once after the start, and each second while there is none.
+    func takeLook() -> Bool {
+        let now = clock.milliseconds
+        return state.withLock { state in
+            let isDue = state.lookedAt.map { state.isFull && now >= $0 + Limits.fullnessLookMilliseconds } ?? true
+            if isDue { state.lookedAt = now }
+            return isDue
+        }
+    }
+
+    /// Somebody has looked.
+    func looked(hasRoom: Bool) {
+        if hasRoom { hasRoomAgain() } else { state.withLock { $0.isFull = true } }
+    }
+
     func refused(_ lack: Lack) {
         let isTold = state.withLock { state in
             if lack.need.sum >= state.need?.sum ?? 0 { state.need = lack.need }
+            if lack.need.sum <= state.least?.sum ?? .max { state.least = lack.need }
+            if lack.isGeneral { state.isFull = true }
             guard !state.isTold, state.pause.ends(at: clock.milliseconds) else { return false }
             state.isTold = true
             return true
         }
-        if isTold { log(.warning, "\(lack.what), additions are refused: \(lack.remedy)") }
+        let which = lack.isGeneral ? "" : "large "
+        if isTold { log(.warning, "\(lack.what), \(which)additions are refused: \(lack.remedy)") }
     }
 
     /// A removal or a replacement was refused. Whoever should lose access keeps it.
@@ -41,7 +70,7 @@ final class FullnessLog: Sendable {
 
     func hasRoomAgain() {
         let wasTold = state.withLock { state in
-            defer { (state.need, state.isTold) = (nil, false) }
+            defer { (state.need, state.least, state.isFull, state.isTold) = (nil, nil, false, false) }
             return state.isTold
         }
         if wasTold { log(.info, "additions find room again") }
@@ -49,5 +78,5 @@ final class FullnessLog: Sendable {
 }
 
 extension PageNeed {
-    fileprivate var sum: Int { copied + fresh + run }
+    var sum: Int { copied + fresh + run }
 }

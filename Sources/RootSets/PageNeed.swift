@@ -60,6 +60,13 @@ struct PageNeed: Equatable {
         }
     }
 
+    /// That of an addition of so many root hashes.
+    static func ofAddition(_ count: Int, _ trees: StorageTrees) -> PageNeed {
+        let bytes = fixedLogBytes + count * Digest.byteCount
+        return PageNeed(copied: trees.log.depth + trees.mutations.depth, fresh: 2, run: run(of: bytes))
+            + ofRoots(count, isAdding: true, trees)
+    }
+
     /// For root hashes that may be anywhere in a set. The bucket of each is copied. When roots are added, up to half of
     /// the pages with these buckets are split: the buckets of a set that grows evenly become full at the same time.
     private static func ofRoots(_ count: Int, isAdding: Bool, _ trees: StorageTrees) -> PageNeed {
@@ -81,13 +88,15 @@ struct PageNeed: Equatable {
     static func hasLongLogRecord(_ change: Change) -> Bool { run(of: logBytes(change)) > 1 }
 
     private static func logBytes(_ change: Change) -> Int {
-        let fixed = SealedValue.sealBytes + LogRecord.headerBytes + Limits.collaborationBytesMax
-        return switch change {
-        case .createCollaboration, .dropCollaboration: fixed
-        case .addRoots(_, let roots), .removeRoots(_, let roots): fixed + roots.count * Digest.byteCount
-        case .edit(let edit): fixed + edit.weight
+        switch change {
+        case .createCollaboration, .dropCollaboration: fixedLogBytes
+        case .addRoots(_, let roots), .removeRoots(_, let roots): fixedLogBytes + roots.count * Digest.byteCount
+        case .edit(let edit): fixedLogBytes + edit.weight
         }
     }
+
+    /// What each record of the log takes besides what its change carries.
+    private static let fixedLogBytes = SealedValue.sealBytes + LogRecord.headerBytes + Limits.collaborationBytesMax
 
     /// The pages of a value that does not fit into a leaf of 4 KiB. Larger pages need fewer.
     private static func run(of bytes: Int) -> Int { bytes > 1900 ? (bytes + 64) / 4096 + 1 : 0 }

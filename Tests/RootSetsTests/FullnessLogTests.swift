@@ -17,7 +17,7 @@ struct FullnessLogTests {
         }
         #expect(log.need == nil)
         for pages in [7, 9, 8] { refuse(pages) }
-        let remedy = "remove many root hashes or collaborations, or raise --storage-max"
+        let remedy = "drop collaborations, remove most root hashes of large ones, or raise --storage-max"
         #expect(logged.value == ["WARNING: the storage is full, additions are refused: \(remedy)"])
         #expect(log.need == PageNeed(copied: 9))
         log.hasRoomAgain()
@@ -36,6 +36,64 @@ struct FullnessLogTests {
         log.hasRoomAgain()
         log.hasRoomAgain()
         #expect(logged.value.count == 4)
+    }
+
+    @Test("A storage has no room while a usual addition is refused, as its writer finds out by itself")
+    func room() throws {
+        let scratch = ScratchDirectory()
+        var configuration = RootSets.Configuration(
+            directory: scratch.path + "/data", sizeLimitBytes: 6 << 20, reserveBytes: 1 << 20)
+        configuration.logRetentionBytes = 1 << 20
+        /// The writer's thread may hold the storage before a moment longer.
+        func open() throws -> RootSets {
+            var opened: RootSets?
+            #expect(
+                becomesTrue {
+                    opened = try? RootSets(configuration)
+                    return opened != nil
+                })
+            return try #require(opened)
+        }
+        var sets: RootSets! = try open()
+        let (deck, pile) = (try name("deck"), try name("pile"))
+        var random = SeededGenerator(seed: runSeed)
+        func roots(_ count: Int) -> [Digest] { (0..<count).map { _ in random.digest() } }
+        for name in [deck, pile] { _ = try sets.apply(Mutation(.createCollaboration(name, .challenge))) }
+        // One that is too large for the storage says nothing about the others.
+        #expect(sets.refusal(of: .addRoots(deck, roots(Limits.rootsPerRequestMax))) == .storageFull)
+        #expect(!sets.lacksRoom)
+        while sets.refusal(of: .addRoots(pile, roots(200))) == nil {}
+        while sets.refusal(of: .addRoots(pile, roots(1))) == nil {}
+        #expect(sets.lacksRoom)
+        // The next process looks before anybody adds something.
+        sets.close()
+        sets = nil
+        sets = try open()
+        #expect(!sets.lacksRoom)
+        sets.lookForRoom()
+        #expect(becomesTrue { sets.lacksRoom })
+        // Nobody has to add something for it to be noticed that there is room again.
+        _ = try sets.apply(Mutation(.dropCollaboration(pile)))
+        #expect(
+            becomesTrue {
+                sets.lookForRoom()
+                return !sets.lacksRoom
+            })
+        #expect(sets.refusal(of: .addRoots(deck, roots(200))) == nil)
+        sets.close()
+    }
+
+    @Test("What is refused alone for its size is said to be, and other additions are not said to be refused")
+    func large() {
+        let logged = Shared<[String]>([])
+        let log = FullnessLog(Log { line in logged.with { $0.append("\(line)") } })
+        var lack = Lack(need: PageNeed(copied: 9), isOfDisk: false, canBeRemoved: true)
+        lack.isGeneral = false
+        log.refused(lack)
+        #expect(!log.isFull && log.need == lack.need)
+        let what = "the storage has no room for an addition of this size"
+        #expect(logged.value.first?.hasPrefix("WARNING: \(what), large additions are refused: add less") == true)
+        #expect(lack.error.reason.hasPrefix("\(what): add less at a time,"))
     }
 
     @Test("There is a line a minute about removals that are refused")

@@ -15,14 +15,14 @@ struct SharedLogTests {
         private(set) var sets: RootSets
 
         init(
-            _ log: MemoryLog, _ surroundings: StorageSurroundings,
+            _ log: MemoryLog, _ surroundings: StorageSurroundings, log lines: Log = .none,
             configure: (inout RootSets.Configuration) -> Void = { _ in }
         ) throws {
             (self.log, self.surroundings) = (log, surroundings)
             configuration = RootSets.Configuration(
                 directory: scratch.path + "/data", sizeLimitBytes: 1 << 30, reserveBytes: 1 << 20)
             configure(&configuration)
-            sets = try RootSets(configuration, surroundings: surroundings, shared: log)
+            sets = try RootSets(configuration, surroundings: surroundings, shared: log, log: lines)
         }
 
         private var configuration: RootSets.Configuration
@@ -307,7 +307,7 @@ struct SharedLogTests {
     @Test("What has no room here is refused and not appended, and what others had room for is applied")
     func lackOfRoom() throws {
         let log = MemoryLog()
-        let surroundings = log.found()
+        let surroundings = log.found(logRetentionBytes: 512 << 10)
         let small = try Member(log, surroundings) { $0.sizeLimitBytes = 2 << 20 }
         let large = try Member(log, surroundings)
         for member in [small, large] { #expect(member.follow(to: 1)) }
@@ -334,6 +334,29 @@ struct SharedLogTests {
         #expect(try small.sets.apply(Mutation(.removeRoots(decks, Array(roots.prefix(100))))).changed == 100)
         for member in [small, large] { #expect(member.follow(to: log.segments.count)) }
         #expect(small.contents == large.contents)
+    }
+
+    @Test("A full storage has room for the removals that fill the change log of its cluster, however long that is")
+    func roomForChangeLog() throws {
+        let log = MemoryLog()
+        let surroundings = log.found(logRetentionBytes: 6 << 20)
+        let lines = Shared<[String]>([])
+        let member = try Member(log, surroundings, log: Log { line in lines.with { $0.append(line.text) } }) {
+            ($0.sizeLimitBytes, $0.logRetentionBytes) = (8 << 20, 1 << 20)
+        }
+        #expect(member.follow(to: 1))
+        #expect(becomesTrue { lines.value.contains { $0.contains("raise --storage-max to 28 MiB") } }, "\(lines.value)")
+        let decks = try name("decks")
+        _ = try member.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
+        var random = SeededGenerator(seed: runSeed)
+        func roots(_ count: Int) -> [Digest] { (0..<count).map { _ in random.digest() } }
+        var count = 0
+        while member.sets.refusal(of: .addRoots(decks, roots(50))) == nil, count < 4000 { count += 1 }
+        #expect(count > 0 && count < 4000)
+        // Removals of what is not there make no room, and each has its record.
+        for _ in 0..<240 { _ = try member.sets.apply(Mutation(.removeRoots(decks, roots(1000)))) }
+        let records = try member.sets.read { snapshot throws(ServiceError) in try snapshot.statistics().logBytes }
+        #expect(records > 5 << 20 && member.sets.sharingProblem == nil)
     }
 
     // MARK: Freshness

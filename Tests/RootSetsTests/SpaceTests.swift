@@ -188,7 +188,7 @@ struct SpaceTests {
                 try sets.apply(Mutation(.addRoots(decks, filled.refused)))
             }
             #expect(refusal?.code == .storageFull)
-            #expect(refusal?.reason.contains("the disk is full: free some of it, or remove many root hashes") == true)
+            #expect(refusal?.reason.contains("the disk is full: free some of it, drop collaborations") == true)
             #expect(logged.value.first?.contains("the disk is full, additions are refused") == true)
             // What was removed gives room for as much, although the file does not become smaller.
             let removed = Array(filled.roots[..<batch])

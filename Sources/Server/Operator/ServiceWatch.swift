@@ -111,6 +111,7 @@ final class ServiceWatch: Sendable {
     }
 
     private var roomFault: String? {
+        if resources.rootSets.health.isChecked { resources.rootSets.lookForRoom() }
         if resources.rootSets.lacksRoom { return "additions are refused for lack of room" }
         let used = try? resources.rootSets.read { snapshot throws(ServiceError) in try snapshot.statistics().usedBytes }
         guard let used, used >= storageBytesMax else { return nil }
