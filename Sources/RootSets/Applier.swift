@@ -175,7 +175,7 @@ struct Applier {
     }
 
     private static func exists(_ identifier: CollaborationIdentifier) -> ServiceError {
-        ServiceError(.collaborationExists, "\(identifier) exists already with another policy")
+        ServiceError(.collaborationExists, "\(identifier) exists already with another policy or window")
     }
 
     /// How many log records a commit with so many mutations removes at most.

@@ -30,8 +30,11 @@ final class DatabaseTrust: Sendable {
         self.health = health
     }
 
-    /// From now on the pages of the map that can't be read are known.
-    func covers(_ map: CoveredMap?) { self.map.withLock { $0 = map } }
+    /// From now on the pages of the map that can't be read are known, and a cut of the file is noticed.
+    func covers(_ map: CoveredMap?, of file: CInt) {
+        self.map.withLock { $0 = map }
+        watchLength(of: file)
+    }
 
     /// Why what was read may be zeros instead of what is stored; `nil` when every page could be read.
     var fault: StorageFailure? { map.withLock { $0?.fault } }

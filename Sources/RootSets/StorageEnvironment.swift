@@ -36,6 +36,8 @@ final class StorageEnvironment: @unchecked Sendable {
     private let bytesMax: Int
     private let path: String
     private let dataDescriptor: CInt
+    /// The table of readers that LMDB has open, if this process writes.
+    private let readerTable: FileIdentity?
     /// LMDB's map of the data file; `nil` when the file has pages of another size than the system.
     private var map: CoveredMap?
     /// The newest commit that this process has acknowledged or found. Others that open the storage later share it.
@@ -135,14 +137,14 @@ final class StorageEnvironment: @unchecked Sendable {
                 throw error
             }
             handle = environment
+            readerTable = StorageEnvironment.readerTable(beside: path)
         } catch {
             throw error.asServiceError
         }
         do throws(StorageFailure) {
             try fitMap(reserveBytes: reserveBytes)
             map = try coveredMap()
-            trust.covers(map)
-            trust.watchLength(of: dataDescriptor)
+            trust.covers(map, of: dataDescriptor)
             try checkSequence()
             // The note says that there are data, so it comes last.
             if !isOld { try StorageEnvironment.makeNamesDurable(in: directory) }
@@ -152,6 +154,11 @@ final class StorageEnvironment: @unchecked Sendable {
             throw error.asServiceError
         }
         lock.markUsed(bytesMax: bytesMax, isFirst: !isOld)
+    }
+
+    /// The table of readers as the directory has it; `nil`: the system does not tell, or there is none.
+    private static func readerTable(beside path: String) -> FileIdentity? {
+        FileIdentity(of: System.folder(of: path) + "/" + ReaderTable.fileName)
     }
 
     /// Makes the names of a new data directory's files durable, and its own name.
@@ -177,7 +184,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it is damaged
     /// or has a format that this version does not read.
     init(reading directory: String) throws(ServiceError) {
-        (lock, mark, noted, isOld) = (nil, nil, .none, false)
+        (lock, mark, noted, isOld, readerTable) = (nil, nil, .none, false, nil)
         newest = NewestCommit()
         structure = Lock(nil)
         directories = BucketDirectories(StorageSurroundings())
@@ -233,8 +240,7 @@ final class StorageEnvironment: @unchecked Sendable {
         } catch {
             throw error.asServiceError
         }
-        trust.covers(map)
-        trust.watchLength(of: dataDescriptor)
+        trust.covers(map, of: dataDescriptor)
     }
 
     /// Begins a read whose place says that this process lets go of its snapshots. `places` becomes `nil` when that
@@ -320,7 +326,7 @@ final class StorageEnvironment: @unchecked Sendable {
         if isUsed {
             var status = stat()
             guard stat(directory + "/" + DataFile.fileName, &status) == 0, status.st_size > 0 else {
-                throw .damaged("the data file of \(directory) is missing or empty")
+                throw .damaged("the data file of \(directory) is missing or empty: restore a backup")
             }
         }
         if !isUsed, makesNote { try DataFile.prepareNew(in: directory, lock, isUnfinished: use == .unfinished) }
@@ -425,6 +431,10 @@ final class StorageEnvironment: @unchecked Sendable {
     /// when it is, or when the system does not tell: then nothing speaks against it.
     var displacement: StorageFailure? {
         if lock?.isRemoved == true { return .failed(DirectoryLock.removal) }
+        // Other processes would read snapshots of which this one does not know.
+        if let readerTable, StorageEnvironment.readerTable(beside: path) != readerTable, access(path, F_OK) == 0 {
+            return .failed("the file \(ReaderTable.fileName) was removed or replaced")
+        }
         let failure = StorageFailure.failed("the data file was removed or replaced")
         var (written, found) = (stat(), stat())
         if fstat(dataDescriptor, &written) != 0 { return nil }

@@ -47,7 +47,7 @@ package enum StorageInspection {
     private static func unreadable(_ reason: String) -> StorageFinding {
         StorageFinding(
             kind: .reading, distrusted: DatabaseName.allCases, what: "the storage (\(reason))",
-            meaning: "no service can open it")
+            meaning: "a service does not start, or refuses what it needs of it; nothing else was checked")
     }
 
     /// The same for the newest commit of a storage that another process has open. When the snapshot that is checked

@@ -194,7 +194,7 @@ package enum StorageRestore {
         for log in plan.logs where !replay.isDone { try replay.apply(logOf: log) }
         if let until = plan.until, replay.sequence != until {
             throw ServiceError(
-                .storageDamaged, "the logs end with change \(replay.sequence): change \(until) is not there")
+                .storageFailed, "the logs end with change \(replay.sequence): change \(until) is not there")
         }
         return replay.time
     }

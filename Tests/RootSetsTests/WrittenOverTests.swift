@@ -174,6 +174,24 @@ struct WrittenOverTests {
         #expect(throws: ServiceError.self) { _ = try StorageInspection.findings(in: storage.folder) }
     }
 
+    @Test("A table of readers that is removed or replaced makes the storage open again", arguments: [true, false])
+    func otherTable(isReplaced: Bool) throws {
+        let storage = try WrittenOver()
+        let path = storage.folder + "/lock.mdb"
+        if isReplaced {
+            let copy = storage.folder + "/copy"
+            try FileManager.default.copyItem(atPath: path, toPath: copy)
+            #expect(rename(copy, path) == 0)
+        } else {
+            #expect(unlink(path) == 0)
+        }
+        // A change may come before somebody has looked; none is lost.
+        let removal = Mutation(.removeRoots(storage.deck, [storage.removed]))
+        #expect(becomesTrue { (try? storage.apply(removal)) != nil })
+        #expect(becomesTrue { storage.criticalLines.first?.contains("lock.mdb was removed or replaced") == true })
+        #expect(becomesTrue { storage.answer() == [false, true] })
+    }
+
     @Test("A check of a stopped storage tells that its note is missing, and leaves that to the next start")
     func missingNote() throws {
         let storage = try WrittenOver()
