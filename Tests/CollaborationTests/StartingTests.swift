@@ -89,6 +89,22 @@ struct StartingTests {
         #expect(try world.send(ReadDetails(of: collaboration)).shareOptions.groups.count == 1)
     }
 
+    @Test("A group may leave out its title and its footer, as Apple's sample does, and nothing else")
+    func shortGroups() throws {
+        func read(_ group: String) -> ShareOptions? {
+            try? JSON.decodeStrictly(ShareOptions.self, from: Array("{\"groups\":[{\(group)}]}".utf8))
+        }
+        let options = #""options":[{"title":"Read only","identifier":"2"}]"#
+        for kind in ["picker", "switches"] {
+            let content = try #require(
+                read(#""kind":"\#(kind)","identifier":"1",\#(options)"#)?.groups.first?.content)
+            #expect(content.title == "" && content.footer == "" && content.options.count == 1)
+            #expect(read(#""kind":"\#(kind)",\#(options)"#) == nil)
+            #expect(read(#""kind":"\#(kind)","identifier":"1""#) == nil)
+            #expect(read(#""kind":"\#(kind)","identifier":"1","title":null,"footer":7,\#(options)"#) == nil)
+        }
+    }
+
     @Test("Without a word about permissions everybody but the owner reads", arguments: [nil, Permission.readWrite])
     func defaultPermission(_ permission: Permission?) throws {
         // Apple's sample: the options say nothing that a service understands.
