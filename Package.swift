@@ -259,8 +259,8 @@ let package = Package(
             name: "FuzzingTests",
             dependencies: [
                 "COpenSSL", "Audit", "Cluster", "Collaboration", "Core", "Etcd", "Hashing", "Identity", "Kernels",
-                "Principals", "RootSets", "RootgateClient", "Server", "Signatures", "TLS", "TestSupport", "Transport",
-                "Verification", "Wire", "rootgate",
+                "Principals", "RootSets", "RootgateClient", "Secrets", "Server", "Signatures", "TLS", "TestSupport",
+                "Transport", "Verification", "Wire", "rootgate",
             ],
             exclude: ["Corpora"] + (libFuzzer == nil ? ["FuzzCoverage.swift", "FuzzProgram.swift"] : []),
             swiftSettings: tested, linkerSettings: fuzzerLinks),

@@ -34,7 +34,7 @@ struct FuzzSubject: Sendable {
         FuzzedLayerAnswers.subject, FuzzedLinks.subject, FuzzedTexts.subject, FuzzedProofLines.subject,
         FuzzedAudit.subject, FuzzedEdits.subject, FuzzedStorage.subject, FuzzedRecords.subject, FuzzedTokens.subject,
         FuzzedServerTLS.subject, FuzzedClientTLS.subject, FuzzedArguments.subject, FuzzedHTTP.subject,
-        FuzzedBackups.subject, FuzzedEtcd.subject, FuzzedCluster.subject, FuzzedEtcdJSON.subject,
+        FuzzedBackups.subject, FuzzedEtcd.subject, FuzzedCluster.subject, FuzzedEtcdJSON.subject, FuzzedFiles.subject,
     ]
 
     /// The inputs in the subject's folder of `Corpora`, by the names of their files. Each file has hexadecimal digits,
