@@ -51,12 +51,12 @@ struct CrowdTests {
     }
 
     /// Every verdict that refuses, but challenge-elsewhere, which needs a second service.
-    private static let refusals = Array(Verdict.malformed.rawValue...Verdict.badSignature.rawValue)
+    private static let refusals = Array(Verdict.malformed.rawValue...Verdict.challengeElsewhere.rawValue)
 
     @Test("A flood of proofs that are refused leaves turns to others", arguments: refusals)
     func refused(code: UInt8) async throws {
         let verdict = try #require(Verdict(rawValue: code))
-        let flood = RefusedFlood(verdict)
+        let flood = try RefusedFlood(verdict)
         let scene = try await AttackScene(flood.options)
         let (bytes, one) = try await flood.requests(scene.observer)
         let plan = Attack.Plan(bytes: bytes, readBytes: 1 << 16, receiveBytes: nil)

@@ -2,11 +2,12 @@ import Core
 import Foundation
 import Identity
 import RootgateClient
+import Secrets
+import ServiceTestSupport
 import Signatures
 import TestSupport
 import Testing
 import Wire
-import ServiceTestSupport
 
 @testable import Server
 
@@ -18,9 +19,13 @@ struct RefusedFlood {
     private static let windowSeconds: UInt32 = 3600
 
     private let verdict: Verdict
+    private let scratch = ScratchDirectory()
+    /// A secret that another service has, too, whose challenges are genuine then.
+    private var secretPath: String { scratch.path + "/secret" }
 
-    init(_ verdict: Verdict) {
+    init(_ verdict: Verdict) throws {
         self.verdict = verdict
+        if verdict == .challengeElsewhere { _ = try SecretFile(path: secretPath).rotate(at: 1_800_000_000_000) }
     }
 
     /// What the service needs for it. A challenge outlives the flood, unless it is to expire.
@@ -28,6 +33,7 @@ struct RefusedFlood {
         switch verdict {
         case .challengeExpired: ["--challenge-seconds", "1"]
         case .replayMemoryFull: ["--nonces-max", "\(RefusedFlood.noncesMax)"]
+        case .challengeElsewhere: ["--secret-file", secretPath, "--challenge-seconds", "3600"]
         default: ["--challenge-seconds", "3600"]
         }
     }
@@ -87,6 +93,9 @@ struct RefusedFlood {
         case .challengeReplayed:
             #expect(try await client.verify(genuine, in: small.collaboration) == .granted)
             return [genuine]
+        case .challengeElsewhere:
+            let other = try TestService { $0.secretPath = secretPath }
+            return [try signed(try await other.client().challenge())]
         case .challengeExpired:
             try await Task.sleep(for: .milliseconds(1500))
             return [genuine]
