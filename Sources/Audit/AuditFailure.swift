@@ -1,3 +1,4 @@
+import Foundation
 package import Platform
 
 /// Why an audit can't be kept or read. It is for the operator; a client never gets one.
@@ -17,7 +18,9 @@ extension AuditFailure: CustomStringConvertible {
     /// One line: what is wrong and what to do.
     package var description: String {
         switch self {
-        case .unopened(let path, let failure): "can't open the audit \(path): \(failure)"
+        case .unopened(let path, let failure):
+            "can't open the audit \(path): \(failure)"
+                + (failure.number == ENOENT ? " (the folder of the file is not made)" : "")
         case .unreadable(let path, let failure): "can't read the audit \(path): \(failure)"
         case .unwritable(let path, let failure): "can't write the audit \(path): \(failure)"
         case .noFile(let path): "the audit \(path) is not a plain file"

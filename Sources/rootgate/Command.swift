@@ -14,7 +14,7 @@ enum ExitCode: Int32 {
     /// What each code means, for the help and the manual.
     static let meanings: [(code: String, meaning: String)] = [
         ("0", "done, and nothing was refused"),
-        ("1", "a proof was refused, a measurement is wrong, or (probe) a check fails"),
+        ("1", "a proof or a grant was refused, a measurement is wrong, or a check (probe, fsck, audit verify) fails"),
         ("2", "wrong usage, or an error of a file, the service or the network"),
         ("3", "(serve) the shutdown was forced"),
         ("4", "(serve) the storage has failed, and only another process can open it again"),

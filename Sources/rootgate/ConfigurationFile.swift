@@ -32,7 +32,7 @@ struct ConfigurationFile {
             guard parts.count == 2 else { throw fault("this is not name = value") }
             guard let option = declared[parts[0]], option.name != ConfigurationFile.option else {
                 let others = declared.keys.filter { $0 != ConfigurationFile.option }
-                let nearest = NearestName.find(parts[0], among: others).map { ", but there is \($0)" } ?? ""
+                let nearest = NearestName.findSimilar(parts[0], among: others).map { ", but there is \($0)" } ?? ""
                 throw fault("there is no option \(parts[0])\(nearest)")
             }
             guard !parts[1].isEmpty else { throw fault("\(option.name) has no value") }

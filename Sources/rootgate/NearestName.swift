@@ -5,6 +5,11 @@ enum NearestName {
         names.sorted().map { (name: $0, distance: distance($0, name)) }.min { $0.distance < $1.distance }?.name
     }
 
+    /// The same when the names are similar: a third of the characters differ at most. `nil`: none is.
+    static func findSimilar(_ name: String, among names: some Sequence<String>) -> String? {
+        find(name, among: names).flatMap { 3 * distance($0, name) <= max(6, name.utf8.count) ? $0 : nil }
+    }
+
     /// How many characters have to be inserted, removed or replaced to make one name of the other.
     private static func distance(_ first: String, _ second: String) -> Int {
         // Longer names are far from every known one.

@@ -117,7 +117,9 @@ final class RootLines: @unchecked Sendable {
         }
         pass(taken)
         position.lines += lines
-        if let wrong { throw UsageError("line \(position.lines) of \(file.path) \(wrong)") }
+        if let wrong {
+            throw UsageError("line \(position.lines) of \(file.path) \(wrong)", isAboutOptions: false)
+        }
         return taken > 0
     }
 }

@@ -65,6 +65,8 @@ func importRoots(
                 ? "importing the file again adds the rest, and with --resume FILE another run goes on where one ended"
                 : "the same command goes on behind them"
             complain("the first \(summary.position.lines) lines of \(path) are added and durable: \(next)")
+        } else if summary.sent > 0 {
+            complain("\(summary.sent) root hashes of \(path) are added and durable: importing it again adds the rest")
         }
         throw error
     }

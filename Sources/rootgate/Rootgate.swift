@@ -74,7 +74,8 @@ enum Rootgate {
             }
             return try await command.run(words)
         } catch let error as UsageError {
-            complain("\(error.text); rootgate \(command.name) --help shows the options")
+            let help = error.isAboutOptions ? "; rootgate \(command.name) --help shows the options" : ""
+            complain(error.text + help)
         } catch let error as FileFailure {
             complain(error.text)
         } catch let error as ServiceError {

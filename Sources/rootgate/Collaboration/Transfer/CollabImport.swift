@@ -158,7 +158,7 @@ struct CollabImport {
     private static func exists(_ collaboration: CollaborationIdentifier) -> UsageError {
         UsageError(
             "there is a collaboration \(collaboration.description.escapingControls), and an import changes none: end "
-                + "it first, after an export")
+                + "it first, after an export", isAboutOptions: false)
     }
 
     // MARK: People

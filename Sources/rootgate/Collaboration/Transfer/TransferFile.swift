@@ -116,10 +116,14 @@ private struct TransferLines {
     }
 
     /// The error for a line that is not what it should be.
-    func wrong(_ reason: String) -> UsageError { UsageError("line \(number) of \(file.path) \(reason)") }
+    func wrong(_ reason: String) -> UsageError {
+        UsageError("line \(number) of \(file.path) \(reason)", isAboutOptions: false)
+    }
 
     /// The error for a file without its end.
-    var cut: UsageError { UsageError("\(file.path) was cut behind line \(number): it has no line with the end") }
+    var cut: UsageError {
+        UsageError("\(file.path) was cut behind line \(number): it has no line with the end", isAboutOptions: false)
+    }
 
     private struct Header: Decodable {
         let format: String
