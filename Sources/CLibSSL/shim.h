@@ -29,12 +29,8 @@ static inline void tls_set_options(SSL_CTX *context, int uses_kernel) {
         context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | (uses_kernel ? SSL_OP_ENABLE_KTLS : 0));
 }
 
-/// Lets libssl call `callback` with `argument` for each record and message of a connection.
-static inline void tls_set_message_callback(
-    SSL *ssl, void (*callback)(int, int, int, const void *, size_t, SSL *, void *), void *argument) {
-    SSL_set_msg_callback(ssl, callback);
-    SSL_set_msg_callback_arg(ssl, argument);
-}
+/// The argument of the context's message callback for one connection.
+static inline void tls_set_message_argument(SSL *ssl, void *argument) { SSL_set_msg_callback_arg(ssl, argument); }
 
 static inline int tls_set_groups(SSL_CTX *context, const char *names) {
     return (int)SSL_CTX_set1_groups_list(context, names);

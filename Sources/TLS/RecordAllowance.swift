@@ -13,9 +13,13 @@ final class RecordAllowance: @unchecked Sendable {
     /// Whether the peer has sent more of them.
     private(set) var isExceeded = false
 
+    /// Lets the connections of a context be counted. To be called before there are any: libssl asks once, as it begins
+    /// to read, whether anybody wants to know.
+    static func prepare(_ context: OpaquePointer) { SSL_CTX_set_msg_callback(context, note) }
+
     /// From now on the records that `ssl` reads are counted, which must be freed before this object.
     func count(_ ssl: OpaquePointer) {
-        tls_set_message_callback(ssl, RecordAllowance.note, Unmanaged.passUnretained(self).toOpaque())
+        tls_set_message_argument(ssl, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// The peer has sent so much data of the application.
@@ -25,8 +29,8 @@ final class RecordAllowance: @unchecked Sendable {
         bytes %= Limits.bytesPerRecordWithoutData
     }
 
-    /// Called by libssl for each record and message. In TLS 1.3 the header of a record says nothing, and the kind comes
-    /// from within (RFC 8446, section 5.2).
+    /// Called by libssl for each record and message; without a place before the stream is made. In TLS 1.3 the header
+    /// of a record says nothing. The kind comes from within (RFC 8446, section 5.2).
     private static let note:
         @convention(c) (
             CInt, CInt, CInt, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?

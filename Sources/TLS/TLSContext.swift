@@ -46,6 +46,7 @@ final class TLSContext: @unchecked Sendable {
         sessions = role == .client ? SessionStore() : nil
         SSL_CTX_set_security_level(context, TLSContext.securityLevel)
         tls_set_modes(context)
+        RecordAllowance.prepare(context)
         tls_set_options(context, role == .server ? 1 : 0)
         tls_set_certificates_max(context, Limits.certificateListBytesMax)
         let isSet =

@@ -66,9 +66,9 @@ package final class TLSStream: ByteStream {
                 let result = SSL_read_ex(
                     ssl, room.baseAddress?.advanced(by: filled), room.count - filled, &count)
                 guard result == 1 else {
-                    let transfer = TLSStream.outcome(of: result, &state)
+                    var transfer = TLSStream.outcome(of: result, &state)
                     if allowance.isExceeded {
-                        state.isBroken = true
+                        (state.isBroken, transfer) = (true, .ended)
                         state.failure = "it sends too many TLS records without data"
                     }
                     guard filled > 0 else { return transfer }
