@@ -231,7 +231,8 @@ private func joiningCluster(_ scale: Scale) throws -> Measurement {
     let cluster = try JoinedCluster(roots: roots, scale)
     let values = try (0..<(scale.isTiny ? 1 : 3)).map { round in
         // Later services get the same snapshot for a while. Each of these needs a new one.
-        if round > 0 { usleep(UInt32(Limits.snapshotFreshMilliseconds) * 1000) }
+        let restoring = 64 * UInt64(roots) / Limits.snapshotRestoreBytesPerMillisecond
+        if round > 0 { usleep(UInt32(Limits.snapshotIdleMilliseconds + restoring + 2000) * 1000) }
         Machine.settle()
         scale.progress.show("joining for the \(round + 1). time")
         return try cluster.join(roots)

@@ -139,6 +139,8 @@ package final class ClusterLog: SharedLog {
 
     package func gives(snapshot segment: UInt64?) { presence?.gives(snapshot: segment) }
 
+    package var keepsSnapshot: Bool { presence?.keepsSnapshot ?? true }
+
     package var replacesStorage: Bool { address != nil }
 
     package var presentTimes: ClosedRange<UInt64>? { presence?.times }

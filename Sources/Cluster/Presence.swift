@@ -30,6 +30,8 @@ final class Presence: Sendable {
         var share: LogShare
         /// See `GateRecord.snapshot`.
         var snapshot: UInt64?
+        /// Whether the log is no longer kept behind it.
+        var isSnapshotLost = false
         var isOver = false
     }
 
@@ -103,9 +105,12 @@ final class Presence: Sendable {
 
     /// The last segment of the snapshot that this service gives to others; `nil`: it gives none.
     func gives(snapshot segment: UInt64?) {
-        state.withLock { $0.snapshot = segment }
+        state.withLock { ($0.snapshot, $0.isSnapshotLost) = (segment, false) }
         wake.signal()
     }
+
+    /// Whether the log is kept behind that snapshot.
+    var keepsSnapshot: Bool { state.withLock { !$0.isSnapshotLost } }
 
     /// Calls `completion` once, on any thread, when every service of the cluster has applied the change with a
     /// sequence, or can't answer without it; or with false when that is not known after so many milliseconds.
@@ -354,7 +359,11 @@ final class Presence: Sendable {
 
     /// Tells the log once when the cluster's log will not be kept any more for a snapshot that is given.
     private func tell(_ told: inout Told, snapshots: UInt64?, _ bounds: LogShare.Bounds) {
-        let isLost = snapshots.map { $0 < bounds.leastForSnapshots ?? 0 } ?? false
+        let least = bounds.leastForSnapshots ?? 0
+        let isLost = snapshots.map { $0 < least } ?? false
+        state.withLock { state in
+            if let own = state.snapshot, own < least { state.isSnapshotLost = true }
+        }
         if isLost, !told.hasLostSnapshot {
             log(
                 .warning,

@@ -10,9 +10,6 @@ import Wire
 
 /// Gets a snapshot of everything from another service of the cluster.
 struct SnapshotDownload {
-    /// How many bytes come between two words about the start.
-    private static let bytesBetweenWords = 64 * UInt64(Limits.snapshotPieceBytes)
-
     let peers: ClusterSettings.Peers
     /// More bytes would not fit into the storage.
     let bytesMax: UInt64
@@ -64,15 +61,13 @@ struct SnapshotDownload {
         guard let token = peers.token(for: issuer, at: address) else {
             throw ServiceError(.internalFault, "a service gets no snapshot without the cluster's secret")
         }
-        let deadline = System.millisecondsWithSleep + makingMilliseconds
+        var deadline = System.millisecondsWithSleep + makingMilliseconds
         var attempt = 1
         attempts: while true {
             guard ftruncate(file, 0) == 0 else { throw SnapshotDownload.failure("emptying the snapshot's file") }
             var (identifier, offset, size): (UInt64, UInt64, UInt64) = (0, 0, 1)
             while offset < size {
-                if offset % SnapshotDownload.bytesBetweenWords == 0 {
-                    onWait(Limits.startExtensionSeconds, "getting a snapshot of \(address)")
-                }
+                onWait(Limits.startExtensionSeconds, "getting a snapshot of \(address)")
                 let piece: SnapshotPiece
                 do throws(ServiceError) {
                     piece = try await client.readSnapshot(
@@ -80,13 +75,14 @@ struct SnapshotDownload {
                 } catch {
                     guard error.code == .busy else { throw error }
                     if identifier == 0 {
-                        // It is being made.
-                        guard System.millisecondsWithSleep < deadline else { throw error }
+                        // It is being made. A service that has too much to do says no time.
+                        guard error.retryAfter != nil, System.millisecondsWithSleep < deadline else { throw error }
                         try? await Task.sleep(for: .milliseconds(Limits.snapshotAskMilliseconds))
                     } else {
                         // It is no longer there.
                         guard attempt < Limits.snapshotAttemptsMax else { throw error }
                         attempt += 1
+                        deadline = System.millisecondsWithSleep + makingMilliseconds
                     }
                     continue attempts
                 }

@@ -246,11 +246,8 @@ public enum Limits {
     /// Requests of a service for pieces of a snapshot that wait, and bytes of a piece.
     public static let snapshotReadersMax = 16
     public static let snapshotPieceBytes = 1 << 20
-    /// For how many milliseconds a snapshot is given to everybody who asks for a new one; for how many after somebody
-    /// has read of it no other one takes its place; and behind how many it is forgotten, besides one for so many bytes
-    /// that have to be restored.
-    public static let snapshotFreshMilliseconds: UInt64 = 30_000
-    public static let snapshotReadMilliseconds: UInt64 = 10_000
+    /// For how many milliseconds after somebody has read of a snapshot it is kept, besides one for so many bytes that
+    /// have to be restored. Until then everybody gets it who asks for a new one.
     public static let snapshotIdleMilliseconds: UInt64 = 60_000
     public static let snapshotRestoreBytesPerMillisecond: UInt64 = 8192
     /// Milliseconds after which a service says that it is still making a snapshot, between two questions for it, and

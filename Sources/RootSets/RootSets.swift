@@ -319,6 +319,9 @@ package final class RootSets: Sendable {
         shared?.gives(snapshot: isGiven ? queue.progress.withLock { $0.segment } : nil)
     }
 
+    /// Whether the shared log goes on behind the snapshot that is given to others.
+    package var keepsSnapshot: Bool { shared?.keepsSnapshot ?? true }
+
     /// Whether the storage shares a log with others.
     package var sharesLog: Bool { shared != nil }
 
@@ -380,8 +383,8 @@ package final class RootSets: Sendable {
     /// were refused, or because the writer has looked.
     package var lacksRoom: Bool { queue.lacksRoom }
 
-    /// Lets the writer look whether there is room for usual additions: once after the start, and again and again while
-    /// there is none. Returns at once.
+    /// Lets the writer look whether there is room for usual additions: after the start and now and then, more often
+    /// while there is none. Returns at once.
     package func lookForRoom() { queue.lookForRoom() }
     /// For how many milliseconds the writer has been at the mutations of one commit; `nil`: it is at none.
     package var commitMilliseconds: UInt64? { queue.commitMilliseconds }

@@ -33,6 +33,9 @@ package protocol SharedLog: Sendable {
     /// gives none.
     func gives(snapshot segment: UInt64?)
 
+    /// Whether the log is kept behind the snapshot that this storage gives to others.
+    var keepsSnapshot: Bool { get }
+
     /// Whether the next start puts another storage into the place of one that the log has left behind.
     var replacesStorage: Bool { get }
 
@@ -60,6 +63,7 @@ extension SharedLog {
     package var lostLog: String? { nil }
 
     package func gives(snapshot segment: UInt64?) {}
+    package var keepsSnapshot: Bool { true }
 
     package var replacesStorage: Bool { false }
 

@@ -41,7 +41,8 @@ import Wire
                             }
                         } else {
                             FrameWriter.appendError(
-                                ServiceError(.busy, "wait"), operation: header.operation, requestID: header.requestID,
+                                ServiceError(.busy, detail: 1, "wait"), operation: header.operation,
+                                requestID: header.requestID,
                                 to: &answer)
                         }
                     }

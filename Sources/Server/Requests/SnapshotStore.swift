@@ -17,8 +17,7 @@ final class SnapshotStore: Sendable {
         let identifier: UInt64
         let file: CInt
         let size: UInt64
-        /// In milliseconds of the clock.
-        let madeAt: UInt64
+        /// In milliseconds of the clock; when it was made, if nobody has read of it.
         var readAt: UInt64
 
         /// For how many milliseconds it is there after somebody has read of it.
@@ -120,7 +119,9 @@ final class SnapshotStore: Sendable {
             state.snapshot?.readAt = now
             return present
         }
-        guard let found else { throw ServiceError(.busy, "the snapshot is no longer there: ask for a new one") }
+        guard let found, rootSets.keepsSnapshot else {
+            throw ServiceError(.busy, "the snapshot is no longer there: ask for a new one")
+        }
         guard request.offset <= found.size else {
             throw ServiceError(.malformedRequest, "the snapshot has \(found.size) bytes")
         }
@@ -140,15 +141,9 @@ final class SnapshotStore: Sendable {
         return SnapshotPiece(identifier: found.identifier, size: found.size, bytes: bytes)
     }
 
-    /// Whether there is a snapshot that is new enough, or that somebody else reads.
-    private var isThere: Bool {
-        let now = clock.milliseconds
-        return state.withLock { state in
-            state.snapshot.map {
-                now < $0.madeAt + Limits.snapshotFreshMilliseconds || now < $0.readAt + Limits.snapshotReadMilliseconds
-            } ?? false
-        }
-    }
+    /// Whether there is a snapshot behind which the log goes on. Another one would take it away from whoever restores
+    /// it.
+    private var isThere: Bool { state.withLock { $0.snapshot != nil } && rootSets.keepsSnapshot }
 
     /// Lets somebody wait for the snapshot that is being made, and begins to make one if none is.
     private func wait(_ waiting: Waiting) {
@@ -194,7 +189,11 @@ final class SnapshotStore: Sendable {
             return state.waiting.filter { $0.deadline <= now }
         }
         for one in overdue {
-            one.completion(.failure(ServiceError(.busy, "a snapshot is being made: ask for it again")))
+            one.completion(
+                .failure(
+                    ServiceError(
+                        .busy, detail: UInt32(Limits.snapshotAskMilliseconds),
+                        "a snapshot is being made: ask for it again")))
         }
     }
 
@@ -223,8 +222,8 @@ final class SnapshotStore: Sendable {
             // The log is kept from here on, for whoever begins with the snapshot.
             rootSets.givesSnapshot(true)
             let bytes = try write(file)
-            let made = clock.milliseconds
-            let new = Snapshot(identifier: .random(in: 1 ... .max), file: file, size: bytes, madeAt: made, readAt: made)
+            let new = Snapshot(
+                identifier: .random(in: 1 ... .max), file: file, size: bytes, readAt: clock.milliseconds)
             state.withLock { $0.snapshot = new }
             log(.info, "made a snapshot of \(bytes) bytes for another service of the cluster")
         } catch {
