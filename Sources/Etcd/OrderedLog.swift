@@ -244,7 +244,9 @@ package final class OrderedLog {
         var expected = number
         for entry in page.entries {
             guard try self.number(of: entry.key) == expected else {
-                throw OrderedLog.foreign(entry.key, "in the log, which has no entry \(expected)")
+                // An entry is missing, or this one is foreign: only people can tell.
+                let next = String(decoding: entry.key, as: UTF8.self).escapingControls
+                throw .refused(.other, "the log has no entry \(expected), and behind it comes \(next)")
             }
             expected += 1
         }
