@@ -342,8 +342,8 @@ final class CommitQueue: Sendable {
     /// Whether usual additions are refused for lack of room.
     var lacksRoom: Bool { fullness.isFull }
 
-    /// Lets the writer look whether there is room for usual additions: once after the start, and again and again while
-    /// there is none. Returns at once.
+    /// Lets the writer look whether there is room for usual additions: after the start and now and then, more often
+    /// while there is none. Returns at once.
     func lookForRoom() {
         guard fullness.takeLook() else { return }
         state.withLock { state in
@@ -412,7 +412,9 @@ final class CommitQueue: Sendable {
                 workBegan.store(0, ordering: .relaxed)
                 watch.end()
                 followIfDue()
-            case .look: look()
+            case .look:
+                look()
+                followIfDue()
             case .over: break loop
             case .wait where shared != nil:
                 let pause = DispatchTimeInterval.milliseconds(Int(Limits.sharedLookMilliseconds))
@@ -465,6 +467,7 @@ final class CommitQueue: Sendable {
             let least = fullness.least
             var room = try newRoom(environment)
             if let isThere = try room.hasUsualRoom(least) { return isThere }
+            guard !hasTriedEmptyCommit.load(ordering: .relaxed) else { return false }
             try commitNothing(environment)
             room = try newRoom(environment)
             return try room.hasUsualRoom(least) ?? false
@@ -879,11 +882,12 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// The bytes of the change log: storages that share a log all keep as much as that was founded with.
+    /// The bytes of the change log: storages that share a log all keep as much as that was founded with. Half of the
+    /// storage is left for something else, whatever that is.
     private var retentionBytes: Int {
         let own = configuration.changeLogBytesMax
-        guard shared != nil else { return own }
-        return sharing.withLock { $0.retentionBytes } ?? own
+        guard shared != nil, let founded = sharing.withLock({ $0.retentionBytes }) else { return own }
+        return min(founded, configuration.sizeLimitBytes / 5 * 2)
     }
 
     // MARK: Room

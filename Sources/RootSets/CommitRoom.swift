@@ -73,10 +73,10 @@ struct CommitRoom {
         return try room.has(need) { count, behind throws(StorageFailure) in try hasRun(count, behind) }
     }
 
-    /// Whether a usual addition has room, or one with that need if it is smaller; without a need, whether one root hash
-    /// has. `nil`: it may have some when the pages that the last commit has freed can be used.
+    /// Whether a usual addition has room, or one with that need if it is smaller. `nil`: it may have some when the
+    /// pages that the last commit has freed can be used.
     mutating func hasUsualRoom(_ need: PageNeed?) throws(StorageFailure) -> Bool? {
-        let least = need.map { lessOf($0, usualNeed) } ?? trimming(PageNeed.ofAddition(1, room.trees))
+        let least = need.map { lessOf($0, usualNeed) } ?? usualNeed
         if try has(least) { return true }
         guard room.recent > 0 else { return false }
         return try fitsAlone(least, true) ? nil : false

@@ -3,6 +3,11 @@ import Core
 /// Tells a log when additions begin to be refused for lack of room, and when there is room again: a pair of lines a
 /// minute at most. Tells it of removals and replacements that are refused, of one a minute at most.
 final class FullnessLog: Sendable {
+    private enum Told {
+        case large
+        case general
+    }
+
     private struct State {
         /// The largest addition that was refused since there was room for such a one.
         var need: PageNeed?
@@ -11,7 +16,8 @@ final class FullnessLog: Sendable {
         var isFull = false
         /// When it was looked last whether there is room, in milliseconds of the clock.
         var lookedAt: UInt64?
-        var isTold = false
+        /// What the log was told last: that large additions are refused, or that all are; `nil`: nothing.
+        var told: Told?
         var pause = LinePause(seconds: Limits.fullnessSeconds)
         var removalPause = LinePause(seconds: Limits.fullnessSeconds)
     }
@@ -34,11 +40,13 @@ final class FullnessLog: Sendable {
     /// The need of the smallest addition that was refused; `nil`: none was.
     var least: PageNeed? { state.withLock { $0.least } }
 
-    /// Whether it is to be looked now whether there is room: once after the start, and each second while there is none.
+    /// Whether it is to be looked now whether there is room: after the start, each minute, and each second while there
+    /// is none.
     func takeLook() -> Bool {
         let now = clock.milliseconds
         return state.withLock { state in
-            let isDue = state.lookedAt.map { state.isFull && now >= $0 + Limits.fullnessLookMilliseconds } ?? true
+            let pause = state.isFull ? Limits.fullnessLookMilliseconds : Limits.fullnessSeconds * 1000
+            let isDue = state.lookedAt.map { now >= $0 + pause } ?? true
             if isDue { state.lookedAt = now }
             return isDue
         }
@@ -46,7 +54,11 @@ final class FullnessLog: Sendable {
 
     /// Somebody has looked.
     func looked(hasRoom: Bool) {
-        if hasRoom { hasRoomAgain() } else { state.withLock { $0.isFull = true } }
+        let wasFull = state.withLock { state in
+            defer { state.isFull = !hasRoom }
+            return state.isFull
+        }
+        if hasRoom, wasFull { hasRoomAgain() }
     }
 
     func refused(_ lack: Lack) {
@@ -54,8 +66,11 @@ final class FullnessLog: Sendable {
             if lack.need.sum >= state.need?.sum ?? 0 { state.need = lack.need }
             if lack.need.sum <= state.least?.sum ?? .max { state.least = lack.need }
             if lack.isGeneral { state.isFull = true }
-            guard !state.isTold, state.pause.ends(at: clock.milliseconds) else { return false }
-            state.isTold = true
+            let what = lack.isGeneral ? Told.general : .large
+            guard state.told != .general, state.told != what, state.pause.ends(at: clock.milliseconds) else {
+                return false
+            }
+            state.told = what
             return true
         }
         let which = lack.isGeneral ? "" : "large "
@@ -70,8 +85,8 @@ final class FullnessLog: Sendable {
 
     func hasRoomAgain() {
         let wasTold = state.withLock { state in
-            defer { (state.need, state.least, state.isFull, state.isTold) = (nil, nil, false, false) }
-            return state.isTold
+            defer { (state.need, state.least, state.isFull, state.told) = (nil, nil, false, nil) }
+            return state.told != nil
         }
         if wasTold { log(.info, "additions find room again") }
     }

@@ -66,6 +66,7 @@ struct FullnessLogTests {
         while sets.refusal(of: .addRoots(pile, roots(1))) == nil {}
         #expect(sets.lacksRoom)
         // The next process looks before anybody adds something.
+        #expect(sets.refusal(of: .addRoots(pile, roots(200))) == .storageFull)
         sets.close()
         sets = nil
         sets = try open()
@@ -85,8 +86,10 @@ struct FullnessLogTests {
 
     @Test("What is refused alone for its size is said to be, and other additions are not said to be refused")
     func large() {
-        let logged = Shared<[String]>([])
-        let log = FullnessLog(Log { line in logged.with { $0.append("\(line)") } })
+        let (logged, seconds) = (Shared<[String]>([]), Shared<UInt64>(5))
+        let log = FullnessLog(
+            Log { line in logged.with { $0.append("\(line)") } },
+            clock: MonotonicClock { seconds.value * 1000 })
         var lack = Lack(need: PageNeed(copied: 9), isOfDisk: false, canBeRemoved: true)
         lack.isGeneral = false
         log.refused(lack)
@@ -94,6 +97,12 @@ struct FullnessLogTests {
         let what = "the storage has no room for an addition of this size"
         #expect(logged.value.first?.hasPrefix("WARNING: \(what), large additions are refused: add less") == true)
         #expect(lack.error.reason.hasPrefix("\(what): add less at a time,"))
+        // That all are refused is told, too, when the minute is over.
+        seconds.with { $0 += 60 }
+        lack.isGeneral = true
+        log.refused(lack)
+        log.refused(lack)
+        #expect(log.isFull && logged.value.count == 2 && logged.value.last?.contains("full, additions are") == true)
     }
 
     @Test("There is a line a minute about removals that are refused")

@@ -339,13 +339,13 @@ struct SharedLogTests {
     @Test("A full storage has room for the removals that fill the change log of its cluster, however long that is")
     func roomForChangeLog() throws {
         let log = MemoryLog()
-        let surroundings = log.found(logRetentionBytes: 6 << 20)
+        let surroundings = log.found(logRetentionBytes: 3 << 20)
         let lines = Shared<[String]>([])
         let member = try Member(log, surroundings, log: Log { line in lines.with { $0.append(line.text) } }) {
             ($0.sizeLimitBytes, $0.logRetentionBytes) = (8 << 20, 1 << 20)
         }
         #expect(member.follow(to: 1))
-        #expect(becomesTrue { lines.value.contains { $0.contains("raise --storage-max to 28 MiB") } }, "\(lines.value)")
+        #expect(becomesTrue { lines.value.contains { $0.contains("raise --storage-max to 16 MiB") } }, "\(lines.value)")
         let decks = try name("decks")
         _ = try member.sets.apply(Mutation(.createCollaboration(decks, .challenge)))
         var random = SeededGenerator(seed: runSeed)
@@ -356,7 +356,7 @@ struct SharedLogTests {
         // Removals of what is not there make no room, and each has its record.
         for _ in 0..<240 { _ = try member.sets.apply(Mutation(.removeRoots(decks, roots(1000)))) }
         let records = try member.sets.read { snapshot throws(ServiceError) in try snapshot.statistics().logBytes }
-        #expect(records > 5 << 20 && member.sets.sharingProblem == nil)
+        #expect(records > 5 << 19 && member.sets.sharingProblem == nil)
     }
 
     // MARK: Freshness
