@@ -58,8 +58,7 @@ struct OpenSSLClientTests {
         let (input, output) = (Pipe(), Pipe())
         process.executableURL = URL(fileURLWithPath: try #require(openssl))
         process.arguments = ["s_client", "-connect", "\(echo.endpoint)", "-CAfile", folder.authorityPath] + alpn
-        (process.standardInput, process.standardOutput) = (input, output)
-        process.standardError = FileHandle.nullDevice
+        (process.standardInput, process.standardOutput, process.standardError) = (input, output, output)
         try process.run()
         defer {
             try? input.fileHandleForWriting.close()
@@ -71,16 +70,21 @@ struct OpenSSLClientTests {
             (try? input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))) != nil
         }
         var printed = ""
-        for number in 0..<count {
-            guard write(letter) else { return number }
-            // The command takes a letter as one only at the beginning of what it reads.
-            usleep(20_000)
-            guard write("\(data) number \(number).") else { return number }
-            while !printed.contains(" number \(number).") {
+        /// Waits until the command has printed a text. False when it ends before.
+        func prints(_ text: String) -> Bool {
+            while !printed.contains(text) {
                 let more = output.fileHandleForReading.availableData
-                guard !more.isEmpty else { return number }
+                guard !more.isEmpty else { return false }
                 printed = String((printed + String(decoding: more, as: UTF8.self)).suffix(100_000))
             }
+            return true
+        }
+        for number in 0..<count {
+            // The command takes a letter as one only at the beginning of what it reads, so nothing may follow at once.
+            printed = ""
+            guard write(letter), prints("KEYUPDATE"), write("\(data) number \(number)."),
+                prints(" number \(number).")
+            else { return number }
         }
         return count
     }

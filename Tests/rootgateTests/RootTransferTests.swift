@@ -237,11 +237,7 @@ struct RootTransferTests {
         try Data("\(String(repeating: "0f", count: 32))\nnonsense\n".utf8).write(to: URL(fileURLWithPath: path))
         let wrong = try run(service, ["import", path])
         #expect(wrong.code == 2 && wrong.output.isEmpty)
-        #expect(
-            wrong.errors
-                == "rootgate: line 2 of \(path) is not a root hash in hexadecimal; "
-                + "rootgate roots --help shows the options\n"
-        )
+        #expect(wrong.errors == "rootgate: line 2 of \(path) is not a root hash in hexadecimal\n")
         #expect(try run(service, ["count"]).output == "0\n")
     }
 
