@@ -349,7 +349,7 @@ let programPath: String = {
             (["--app-ids", "T.a"], "--app-ids is for --association"),
             (["--sample-proofs", "8"], "--sample-proofs is for --console"),
             (["--sample-proofs", "1025", "--console"], "--sample-proofs"),
-            (["--tls-certificate", "/dev/null", "--tls-key", "/dev/null"], "has nothing of that kind in PEM"),
+            (["--tls-certificate", "/dev/null", "--tls-key", "/dev/null"], "it is no plain file"),
         ])
     func encryptionUsage(words: [String], reason: String) throws {
         let result = try runProgram(programPath, ["serve", "--data", ScratchDirectory().path] + words)
