@@ -328,7 +328,7 @@ final class Presence: Sendable {
         let (following, lost) = (others.filter { $0.segment >= least }, others.filter { $0.segment < least })
         tell(&told, late: following.filter { $0.segment < bounds.usual }, lost: lost)
         let snapshots = (others.map(\.snapshot) + [state.withLock { $0.snapshot }]).compactMap { $0 }.min()
-        tell(&told, snapshots: snapshots, bounds)
+        noteSnapshots(&told, snapshots, bounds.leastForSnapshots ?? 0)
         let applied = following.map(\.segment).min() ?? .max
         let before = min(own.segment, bounds.removal(applied: applied, snapshots: snapshots))
         guard before > max(1, told.removedBefore) else { return }
@@ -357,10 +357,10 @@ final class Presence: Sendable {
         (told.late, told.lost) = (lateNames, lostNames)
     }
 
-    /// Tells the log once when the cluster's log will not be kept any more for a snapshot that is given.
-    private func tell(_ told: inout Told, snapshots: UInt64?, _ bounds: LogShare.Bounds) {
-        let least = bounds.leastForSnapshots ?? 0
-        let isLost = snapshots.map { $0 < least } ?? false
+    /// Notes whether the cluster's log is kept behind the snapshot that this service gives, and tells the log once when
+    /// it is not kept behind the oldest one of all. `least`: the segment before which nothing is kept.
+    private func noteSnapshots(_ told: inout Told, _ oldest: UInt64?, _ least: UInt64) {
+        let isLost = oldest.map { $0 < least } ?? false
         state.withLock { state in
             if let own = state.snapshot, own < least { state.isSnapshotLost = true }
         }

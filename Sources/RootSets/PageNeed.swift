@@ -33,9 +33,7 @@ struct PageNeed: Equatable {
     }
 
     init(_ change: Change, _ trees: StorageTrees) {
-        // Its record in the change log and its identifier.
-        self = PageNeed(
-            copied: trees.log.depth + trees.mutations.depth, fresh: 2, run: PageNeed.run(of: PageNeed.logBytes(change)))
+        self = PageNeed.ofRecord(PageNeed.logBytes(change), trees)
         switch change {
         case .createCollaboration, .dropCollaboration:
             // Packed buckets are merged with their neighbours. The buckets of a dropped large set are deleted in order,
@@ -62,9 +60,12 @@ struct PageNeed: Equatable {
 
     /// That of an addition of so many root hashes.
     static func ofAddition(_ count: Int, _ trees: StorageTrees) -> PageNeed {
-        let bytes = fixedLogBytes + count * Digest.byteCount
-        return PageNeed(copied: trees.log.depth + trees.mutations.depth, fresh: 2, run: run(of: bytes))
-            + ofRoots(count, isAdding: true, trees)
+        ofRecord(fixedLogBytes + count * Digest.byteCount, trees) + ofRoots(count, isAdding: true, trees)
+    }
+
+    /// That of a change's record in the change log, of so many bytes, and of its identifier.
+    private static func ofRecord(_ bytes: Int, _ trees: StorageTrees) -> PageNeed {
+        PageNeed(copied: trees.log.depth + trees.mutations.depth, fresh: 2, run: run(of: bytes))
     }
 
     /// For root hashes that may be anywhere in a set. The bucket of each is copied. When roots are added, up to half of
