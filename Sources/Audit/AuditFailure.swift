@@ -20,7 +20,7 @@ extension AuditFailure: CustomStringConvertible {
         switch self {
         case .unopened(let path, let failure):
             "can't open the audit \(path): \(failure)"
-                + (failure.number == ENOENT ? " (the folder of the file is not made)" : "")
+                + (failure.number == ENOENT ? " (make its folder first)" : "")
         case .unreadable(let path, let failure): "can't read the audit \(path): \(failure)"
         case .unwritable(let path, let failure): "can't write the audit \(path): \(failure)"
         case .noFile(let path): "the audit \(path) is not a plain file"

@@ -194,7 +194,9 @@ package enum StorageRestore {
         for log in plan.logs where !replay.isDone { try replay.apply(logOf: log) }
         if let until = plan.until, replay.sequence != until {
             throw ServiceError(
-                .storageFailed, "the logs end with change \(replay.sequence): change \(until) is not there")
+                .storageFailed,
+                "the logs end with change \(replay.sequence), and \(until) is not there: give a later log, too "
+                    + "(--log), or an earlier --until")
         }
         return replay.time
     }

@@ -29,12 +29,12 @@ struct ImportRecord {
         do throws(ServiceError) {
             fields = try JSON.decodeStrictly(Fields.self, from: Array(data))
         } catch {
-            throw UsageError("\(path) tells of no import: \(error.reason)")
+            throw UsageError(ofFile: "\(path) tells of no import: \(error.reason)")
         }
         guard fields.collaboration == collaboration.description else {
-            throw UsageError("\(path) tells of an import into another collaboration, \(fields.collaboration)")
+            throw UsageError(ofFile: "\(path) tells of an import into another collaboration, \(fields.collaboration)")
         }
-        guard fields.lines >= 0 else { throw UsageError("\(path) tells of no import: lines is negative") }
+        guard fields.lines >= 0 else { throw UsageError(ofFile: "\(path) tells of no import: lines is negative") }
         return RootLines.Position(lines: fields.lines, bytes: fields.bytes, hash: fields.sha256)
     }
 

@@ -5,7 +5,8 @@ enum NearestName {
         names.sorted().map { (name: $0, distance: distance($0, name)) }.min { $0.distance < $1.distance }?.name
     }
 
-    /// The same when the names are similar: a third of the characters differ at most. `nil`: none is.
+    /// The same when the names are similar: a third of the characters differ at most, or two. `nil`: none
+    /// is.
     static func findSimilar(_ name: String, among names: some Sequence<String>) -> String? {
         find(name, among: names).flatMap { 3 * distance($0, name) <= max(6, name.utf8.count) ? $0 : nil }
     }

@@ -85,7 +85,7 @@ final class RootLines: @unchecked Sendable {
     private func fill() throws -> Bool {
         guard !isAtEnd else { return false }
         guard buffer.count - start <= RootLines.lineBytesMax else {
-            throw UsageError("line \(position.lines + 1) of \(file.path) is longer than 1 MiB")
+            throw UsageError(ofFile: "line \(position.lines + 1) of \(file.path) is longer than 1 MiB")
         }
         buffer.removeFirst(start)
         start = 0
@@ -118,7 +118,7 @@ final class RootLines: @unchecked Sendable {
         pass(taken)
         position.lines += lines
         if let wrong {
-            throw UsageError("line \(position.lines) of \(file.path) \(wrong)", isAboutOptions: false)
+            throw UsageError(ofFile: "line \(position.lines) of \(file.path) \(wrong)")
         }
         return taken > 0
     }

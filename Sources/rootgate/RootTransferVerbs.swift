@@ -41,8 +41,9 @@ func importRoots(
     progress.begin("importing root hashes", share: 0...1)
     guard try start.bytes == 0 || lines.skip(to: start) else {
         throw UsageError(
-            "\(path) does not begin as the file of the import that --resume tells of: remove the file that --resume "
-                + "names to import all of \(path)")
+            ofFile:
+                "\(path) does not begin as the file of the import that --resume tells of: remove the file that "
+                + "--resume names to import all of \(path)")
     }
     let work = RootImport(
         lines, to: collaboration, by: client, record: record,

@@ -4,7 +4,8 @@ struct UsageError: Error {
     /// Whether the command's help helps.
     let isAboutOptions: Bool
 
-    init(_ text: String, isAboutOptions: Bool = true) {
-        (self.text, self.isAboutOptions) = (text, isAboutOptions)
-    }
+    init(_ text: String) { (self.text, isAboutOptions) = (text, true) }
+
+    /// What a file has, or what it is for, is wrong.
+    init(ofFile text: String) { (self.text, isAboutOptions) = (text, false) }
 }

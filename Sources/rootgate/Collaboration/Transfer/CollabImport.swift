@@ -91,7 +91,7 @@ struct CollabImport {
             try start.checkFields()
             try details.checkFields()
         } catch {
-            throw UsageError("the file's collaboration is refused: \(error.reason)")
+            throw UsageError(ofFile: "the file's collaboration is refused: \(error.reason)")
         }
     }
 
@@ -157,8 +157,9 @@ struct CollabImport {
 
     private static func exists(_ collaboration: CollaborationIdentifier) -> UsageError {
         UsageError(
-            "there is a collaboration \(collaboration.description.escapingControls), and an import changes none: end "
-                + "it first, after an export", isAboutOptions: false)
+            ofFile:
+                "there is a collaboration \(collaboration.description.escapingControls), and an import changes none: "
+                + "end it first, after an export")
     }
 
     // MARK: People

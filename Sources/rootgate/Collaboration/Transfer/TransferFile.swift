@@ -26,7 +26,7 @@ struct TransferFile {
         let header = try lines.header()
         guard header == TransferLine.version else {
             throw UsageError(
-                "\(path) was written by a newer rootgate: its version is \(header), and this one reads "
+                ofFile: "\(path) was written by a newer rootgate: its version is \(header), and this one reads "
                     + "\(TransferLine.version)")
         }
         guard let first = try lines.next() else { throw lines.cut }
@@ -117,12 +117,12 @@ private struct TransferLines {
 
     /// The error for a line that is not what it should be.
     func wrong(_ reason: String) -> UsageError {
-        UsageError("line \(number) of \(file.path) \(reason)", isAboutOptions: false)
+        UsageError(ofFile: "line \(number) of \(file.path) \(reason)")
     }
 
     /// The error for a file without its end.
     var cut: UsageError {
-        UsageError("\(file.path) was cut behind line \(number): it has no line with the end", isAboutOptions: false)
+        UsageError(ofFile: "\(file.path) was cut behind line \(number): it has no line with the end")
     }
 
     private struct Header: Decodable {
@@ -133,14 +133,16 @@ private struct TransferLines {
     /// Reads the first line. A newer version may have more in it.
     mutating func header() throws -> Int {
         let header: Header
-        guard let bytes = try nextBytes() else { throw UsageError("\(file.path) is empty") }
+        guard let bytes = try nextBytes() else { throw UsageError(ofFile: "\(file.path) is empty") }
         do throws(ServiceError) {
             header = try JSON.decode(Header.self, from: bytes)
         } catch {
-            throw UsageError("\(file.path) was not written by rootgate collab export: its first line names no format")
+            throw UsageError(
+                ofFile: "\(file.path) was not written by rootgate collab export: its first line names no format")
         }
         guard header.format == TransferLine.format, header.version > 0 else {
-            throw UsageError("\(file.path) was not written by rootgate collab export: its format is another one")
+            throw UsageError(
+                ofFile: "\(file.path) was not written by rootgate collab export: its format is another one")
         }
         return header.version
     }
@@ -175,7 +177,7 @@ private struct TransferLines {
             searched = buffer.count
             guard !isAtEnd else { return start < buffer.count ? take(upTo: buffer.count, andLineFeed: false) : nil }
             guard buffer.count - start <= TransferLine.byteCountMax else {
-                throw UsageError("line \(number + 1) of \(file.path) is longer than 1 MiB")
+                throw UsageError(ofFile: "line \(number + 1) of \(file.path) is longer than 1 MiB")
             }
             buffer.removeFirst(start)
             searched -= start
