@@ -6,12 +6,17 @@ import Testing
 
 @Suite("The log's lines about lack of room")
 struct FullnessLogTests {
+    /// A log whose time a test moves, in seconds.
+    private func makeLog() -> (lines: Shared<[String]>, seconds: Shared<UInt64>, FullnessLog) {
+        let (lines, seconds) = (Shared<[String]>([]), Shared<UInt64>(5))
+        let log = FullnessLog(
+            Log { line in lines.with { $0.append("\(line)") } }, clock: MonotonicClock { seconds.value * 1000 })
+        return (lines, seconds, log)
+    }
+
     @Test("There is a line when additions are refused and one when they find room, once a minute at most")
     func pairsOfLines() {
-        let (logged, seconds) = (Shared<[String]>([]), Shared<UInt64>(5))
-        let log = FullnessLog(
-            Log { line in logged.with { $0.append("\(line)") } },
-            clock: MonotonicClock { seconds.value * 1000 })
+        let (logged, seconds, log) = makeLog()
         func refuse(_ pages: Int) {
             log.refused(Lack(need: PageNeed(copied: pages), isOfDisk: false, canBeRemoved: true))
         }
@@ -86,10 +91,7 @@ struct FullnessLogTests {
 
     @Test("What is refused alone for its size is said to be, and other additions are not said to be refused")
     func large() {
-        let (logged, seconds) = (Shared<[String]>([]), Shared<UInt64>(5))
-        let log = FullnessLog(
-            Log { line in logged.with { $0.append("\(line)") } },
-            clock: MonotonicClock { seconds.value * 1000 })
+        let (logged, seconds, log) = makeLog()
         var lack = Lack(need: PageNeed(copied: 9), isOfDisk: false, canBeRemoved: true)
         lack.isGeneral = false
         log.refused(lack)
@@ -107,10 +109,7 @@ struct FullnessLogTests {
 
     @Test("There is a line a minute about removals that are refused")
     func removals() {
-        let (logged, seconds) = (Shared<[String]>([]), Shared<UInt64>(5))
-        let log = FullnessLog(
-            Log { line in logged.with { $0.append("\(line)") } },
-            clock: MonotonicClock { seconds.value * 1000 })
+        let (logged, seconds, log) = makeLog()
         for time in [5, 64, 65, 66] as [UInt64] {
             seconds.with { $0 = time }
             log.refusedRemoval(ServiceError(.storageFull, "end process 7"))

@@ -83,6 +83,22 @@ struct SnapshotStoreTests {
         #expect(try third.value?.get().identifier == piece.identifier && store.begun.value == 1)
     }
 
+    @Test("A peer alone may wait with half of all places, and its places come back with the answers")
+    func places() throws {
+        let store = try Store()
+        let share = Limits.snapshotReadersMax / 2
+        for _ in 0..<2 {
+            let waiting = (0..<share).map { _ in store.ask() }
+            let refused = store.ask()
+            #expect(refused.value?.failure?.code == .busy && refused.value?.failure?.retryAfter == nil)
+            store.result.with { $0 = .failure(ServiceError(.storageFull, "no room")) }
+            #expect(becomesTrue { store.begun.value > 0 })
+            store.go.signal()
+            #expect(becomesTrue { waiting.allSatisfy { $0.value?.failure?.code == .storageFull } })
+            store.begun.with { $0 = 0 }
+        }
+    }
+
     @Test("Who waits for a snapshot that can't be made is told why, and the next one is made")
     func failing() throws {
         let store = try Store()
