@@ -189,13 +189,18 @@ struct SpaceTests {
             }
             #expect(refusal?.code == .storageFull)
             #expect(refusal?.reason.contains("the disk is full: free some of it, drop collaborations") == true)
-            #expect(logged.value.first?.contains("the disk is full, additions are refused") == true)
+            // Whether an addition of the usual size had room beside the first refused one depends on the seed.
+            let told = logged.value
+            #expect(
+                told.first?.contains("additions are refused") == true && told.first?.contains("the disk ") == true,
+                "\(told), seed \(runSeed)")
             // What was removed gives room for as much, although the file does not become smaller.
             let removed = Array(filled.roots[..<batch])
             #expect(sets.refusal(of: .removeRoots(decks, removed)) == nil, "seed \(runSeed)")
             #expect(sets.refusal(of: .dropCollaboration(decks)) == nil)
             #expect(sets.refusal(of: .createCollaboration(decks, .challenge)) == nil, "seed \(runSeed)")
-            #expect(logged.value.count == 2 && logged.value.last == "additions find room again", "\(logged.value)")
+            #expect(logged.value.last == "additions find room again", "\(logged.value), seed \(runSeed)")
+            #expect(logged.value.count { $0 == "additions find room again" } == 1, "\(logged.value)")
             sets.close()
         }
         let sets = try reopened(configuration)
