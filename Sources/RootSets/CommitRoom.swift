@@ -66,17 +66,18 @@ struct CommitRoom {
         last = PageNeed()
     }
 
-    /// Whether there is room for an addition with this need.
+    /// Whether there is room for an addition with this need, also on the disk, where it is kept for additions then.
     mutating func has(_ need: PageNeed) throws(StorageFailure) -> Bool {
-        try environment.countHeld(need, in: &room)
+        try environment.prepare(&room, for: need)
         let room = room
         return try room.has(need) { count, behind throws(StorageFailure) in try hasRun(count, behind) }
     }
 
     /// Whether a usual addition has room, or one with that need if it is smaller. `nil`: it may have some when the
-    /// pages that the last commit has freed can be used.
+    /// pages that the last commit has freed can be used. A disk that has too little is left what it has.
     mutating func hasUsualRoom(_ need: PageNeed?) throws(StorageFailure) -> Bool? {
         let least = need.map { lessOf($0, usualNeed) } ?? usualNeed
+        try environment.noteFullDisk(&room, for: least)
         if try has(least) { return true }
         guard room.recent > 0 else { return false }
         return try fitsAlone(least, true) ? nil : false

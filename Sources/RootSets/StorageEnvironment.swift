@@ -839,6 +839,17 @@ final class StorageEnvironment: @unchecked Sendable {
         try countHeld(need, in: &room)
     }
 
+    /// Lowers the room's capacity to what the file has, when the disk has less than a mutation with this need should
+    /// find. Takes nothing of the disk.
+    func noteFullDisk(_ room: inout StorageRoom, for need: PageNeed) throws(StorageFailure) {
+        try countHeld(need, in: &room)
+        let wanted = min(room.wanted(for: need), room.capacity)
+        guard let present = fileBytes(dataDescriptor).map({ $0 / pageBytes }), let free = diskBytesFree,
+            present < wanted, free / pageBytes < wanted - present
+        else { return }
+        try noteBlocks(&room)
+    }
+
     /// The runs of free pages that the next commit may take. Reads the whole list of free pages.
     func freeRuns() throws(StorageFailure) -> FreeRuns {
         var information = MDB_envinfo()
@@ -1017,7 +1028,11 @@ final class StorageEnvironment: @unchecked Sendable {
             pages = pages > wanted ? wanted : present + (pages - present) / 2
         }
         room.blocks = max(present, pages)
-        guard pages < wanted else { return }
+        if pages < wanted { try noteBlocks(&room) }
+    }
+
+    /// Makes what the file has of the disk the room's capacity.
+    private func noteBlocks(_ room: inout StorageRoom) throws(StorageFailure) {
         // A file with holes has fewer blocks than its length says.
         var status = stat()
         guard fstat(dataDescriptor, &status) == 0 else { throw StorageFailure(errno, "reading the data file's size") }

@@ -194,11 +194,29 @@ struct SpaceTests {
             #expect(
                 told.first?.contains("additions are refused") == true && told.first?.contains("the disk ") == true,
                 "\(told), seed \(runSeed)")
+            // Neither a look nor an addition that is small enough for what a removal has freed says that there is room.
+            func look() {
+                for _ in 0..<30 {
+                    sets.lookForRoom()
+                    #expect(sets.lacksRoom, "seed \(runSeed)")
+                    usleep(50_000)
+                }
+            }
+            #expect(sets.lacksRoom)
+            look()
+            #expect(sets.refusal(of: .removeRoots(decks, [filled.roots[0]])) == nil)
+            _ = sets.refusal(of: .addRoots(decks, [filled.roots[0]]))
+            #expect(!logged.value.contains("additions find room again"), "\(logged.value), seed \(runSeed)")
             // What was removed gives room for as much, although the file does not become smaller.
             let removed = Array(filled.roots[..<batch])
             #expect(sets.refusal(of: .removeRoots(decks, removed)) == nil, "seed \(runSeed)")
             #expect(sets.refusal(of: .dropCollaboration(decks)) == nil)
             #expect(sets.refusal(of: .createCollaboration(decks, .challenge)) == nil, "seed \(runSeed)")
+            #expect(
+                becomesTrue {
+                    sets.lookForRoom()
+                    return !sets.lacksRoom
+                })
             #expect(logged.value.last == "additions find room again", "\(logged.value), seed \(runSeed)")
             #expect(logged.value.count { $0 == "additions find room again" } == 1, "\(logged.value)")
             sets.close()
