@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import Platform
+import TestSupport
 import Testing
 import Transport
 import Wire
@@ -28,13 +29,16 @@ final class RequestFixture: Sendable {
         loop.start(name: "request fixture")
         self.loop = loop
         let descriptor = ends[0]
-        responder = await withCheckedContinuation { continuation in
+        // Under a lock, because ThreadSanitizer does not see what a continuation hands over.
+        let made = Shared<Responder?>(nil)
+        await withCheckedContinuation { continuation in
             Connection.start(descriptor, on: loop, of: owner) { connection in
-                let responder = Responder(connection, .anonymous(owner))
-                continuation.resume(returning: responder)
+                made.with { $0 = Responder(connection, .anonymous(owner)) }
+                continuation.resume()
                 return IdleHandler()
             }
         }
+        responder = try #require(made.value)
     }
 
     /// An admitted request, which must be answered.
