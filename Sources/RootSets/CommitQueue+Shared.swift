@@ -281,7 +281,7 @@ extension CommitQueue {
                 switch try room.judge(mutation.change, needsSpace: needsSpace, isAlone: refusals.isEmpty) {
                 case .passes:
                     growing += growth.bytes
-                    if needsSpace, let need = fullness.need, try room.has(need) {
+                    if needsSpace, let need = fullness.need, try room.wouldHave(need) {
                         fullness.hasRoomAgain()
                     }
                 case .lacks(let lack):

@@ -774,7 +774,7 @@ final class CommitQueue: Sendable {
             var hasRoom = false
             let growth = try environment.growth(by: mutation.change)
             let needsSpace = needsSpace(mutation.change, growth, behind: growing)
-            if needsSpace, !findsRoom, let need = fullness.need { hasRoom = try room.has(need) }
+            if needsSpace, !findsRoom, let need = fullness.need { hasRoom = try room.wouldHave(need) }
             switch try room.judge(mutation.change, needsSpace: needsSpace, isAlone: !isWritten) {
             case .passes: findsRoom = findsRoom || hasRoom
             case .lacks(let what): lack = what

@@ -66,18 +66,28 @@ struct CommitRoom {
         last = PageNeed()
     }
 
-    /// Whether there is room for an addition with this need, also on the disk, where it is kept for additions then.
+    /// Whether there is room for an addition with this need. Reserves blocks of the disk for it.
     mutating func has(_ need: PageNeed) throws(StorageFailure) -> Bool {
         try environment.prepare(&room, for: need)
         let room = room
         return try room.has(need) { count, behind throws(StorageFailure) in try hasRun(count, behind) }
     }
 
+    /// Whether there would be room for an addition with this need, which nobody makes now. A disk that has too little is
+    /// left what it has, and what is judged later is judged as before.
+    mutating func wouldHave(_ need: PageNeed) throws(StorageFailure) -> Bool {
+        var asked = self
+        defer { runs = asked.runs }
+        try environment.noteFullDisk(&asked.room, for: need)
+        return try asked.has(need)
+    }
+
     /// Whether a usual addition has room, or one with that need if it is smaller. `nil`: it may have some when the
     /// pages that the last commit has freed can be used. A disk that has too little is left what it has.
     mutating func hasUsualRoom(_ need: PageNeed?) throws(StorageFailure) -> Bool? {
+        try environment.noteFullDisk(&room, for: need.map { lessOf($0, usualNeed) } ?? usualNeed)
+        // What is usual depends on what the disk has.
         let least = need.map { lessOf($0, usualNeed) } ?? usualNeed
-        try environment.noteFullDisk(&room, for: least)
         if try has(least) { return true }
         guard room.recent > 0 else { return false }
         return try fitsAlone(least, true) ? nil : false

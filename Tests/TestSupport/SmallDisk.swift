@@ -24,5 +24,12 @@ package final class SmallDisk {
         if descriptor >= 0 { close(descriptor) }
     }
 
+    /// Bytes that the disk has left.
+    package var freeBytes: Int? {
+        get throws {
+            try FileManager.default.attributesOfFileSystem(forPath: path)[.systemFreeSize].flatMap { $0 as? Int }
+        }
+    }
+
     package static let isAvailable: Bool = SmallDisk(mebibytes: 1) != nil
 }
