@@ -73,8 +73,8 @@ struct CommitRoom {
         return try room.has(need) { count, behind throws(StorageFailure) in try hasRun(count, behind) }
     }
 
-    /// Whether there would be room for an addition with this need, which nobody makes now. A disk that has too little is
-    /// left what it has, and what is judged later is judged as before.
+    /// Whether there would be room for an addition with this need, which nobody makes now. A disk that has too little
+    /// is left what it has, and what is judged later is judged as before.
     mutating func wouldHave(_ need: PageNeed) throws(StorageFailure) -> Bool {
         var asked = self
         defer { runs = asked.runs }
