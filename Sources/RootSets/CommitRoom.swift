@@ -66,27 +66,27 @@ struct CommitRoom {
         last = PageNeed()
     }
 
-    /// Whether there is room for an addition with this need. Reserves blocks of the disk for it.
+    /// Whether there is room for an addition with this need, for which the room is ready, or for more.
     mutating func has(_ need: PageNeed) throws(StorageFailure) -> Bool {
-        try environment.prepare(&room, for: need)
+        try environment.countHeld(need, in: &room)
         let room = room
         return try room.has(need) { count, behind throws(StorageFailure) in try hasRun(count, behind) }
     }
 
-    /// Whether there would be room for an addition with this need, which nobody makes now. A disk that has too little
-    /// is left what it has, and what is judged later is judged as before.
+    /// Whether there would be room for an addition with this need, which nobody makes now. What is judged later is
+    /// judged as before.
     mutating func wouldHave(_ need: PageNeed) throws(StorageFailure) -> Bool {
         var asked = self
         defer { runs = asked.runs }
-        try environment.noteFullDisk(&asked.room, for: need)
+        try environment.prepareToAsk(&asked.room, for: need)
         return try asked.has(need)
     }
 
     /// Whether a usual addition has room, or one with that need if it is smaller. `nil`: it may have some when the
-    /// pages that the last commit has freed can be used. A disk that has too little is left what it has.
+    /// pages that the last commit has freed can be used.
     mutating func hasUsualRoom(_ need: PageNeed?) throws(StorageFailure) -> Bool? {
-        try environment.noteFullDisk(&room, for: need.map { lessOf($0, usualNeed) } ?? usualNeed)
-        // What is usual depends on what the disk has.
+        try environment.prepareToAsk(&room, for: need.map { lessOf($0, usualNeed) } ?? usualNeed)
+        // What is usual becomes less when the disk has less.
         let least = need.map { lessOf($0, usualNeed) } ?? usualNeed
         if try has(least) { return true }
         guard room.recent > 0 else { return false }

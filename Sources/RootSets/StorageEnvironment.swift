@@ -839,15 +839,16 @@ final class StorageEnvironment: @unchecked Sendable {
         try countHeld(need, in: &room)
     }
 
-    /// Lowers the room's capacity to what the file has, when the disk has less than a mutation with this need should
-    /// find. Takes nothing of the disk.
-    func noteFullDisk(_ room: inout StorageRoom, for need: PageNeed) throws(StorageFailure) {
+    /// The same for a mutation that nobody makes now. A disk that says that it has too little is left what it has.
+    func prepareToAsk(_ room: inout StorageRoom, for need: PageNeed) throws(StorageFailure) {
         try countHeld(need, in: &room)
         let wanted = min(room.wanted(for: need), room.capacity)
-        guard let present = fileBytes(dataDescriptor).map({ $0 / pageBytes }), let free = diskBytesFree,
+        if let present = fileBytes(dataDescriptor).map({ $0 / pageBytes }), let free = diskBytesFree,
             present < wanted, free / pageBytes < wanted - present
-        else { return }
-        try noteBlocks(&room)
+        {
+            return try noteBlocks(&room)
+        }
+        try prepare(&room, for: need)
     }
 
     /// The runs of free pages that the next commit may take. Reads the whole list of free pages.

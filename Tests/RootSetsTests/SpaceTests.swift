@@ -197,14 +197,11 @@ struct SpaceTests {
                 told.first?.contains("additions are refused") == true && told.first?.contains("the disk ") == true,
                 "\(told), seed \(runSeed)")
             // Neither a look nor an addition that is small enough for what a removal has freed says that there is room.
-            func look() {
-                for _ in 0..<30 {
-                    sets.lookForRoom()
-                    #expect(sets.lacksRoom, "seed \(runSeed)")
-                    usleep(50_000)
-                }
+            for _ in 0..<30 {
+                sets.lookForRoom()
+                #expect(sets.lacksRoom, "seed \(runSeed)")
+                usleep(50_000)
             }
-            look()
             #expect(sets.refusal(of: .dropCollaboration(notes)) == nil)
             #expect(sets.refusal(of: .addRoots(decks, [random.digest()])) == nil, "seed \(runSeed)")
             #expect(logged.value == told, "seed \(runSeed)")
