@@ -73,6 +73,8 @@ public enum Limits {
     public static let turnBytesMax = 1 << 20
     public static let turnBytesPerConnectionMin = 4 << 10
     public static let turnBytesPerConnectionMax = 1 << 20
+    /// What a connection may receive in its turn whose queries wait for changes: about eight such queries.
+    public static let followingTurnBytes = 1 << 10
     /// Ready sockets that an event loop serves at once, if that takes no longer than a turn. Otherwise the kinds of
     /// work take turns, and the peer goes first that was served for the least time. So many microseconds pass before
     /// the loop looks which others are ready. In between it does other work for so long. A connection's turn counts as
@@ -80,6 +82,8 @@ public enum Limits {
     public static let readySocketsAtOnce = 32
     public static let readyTurnMicroseconds: Int64 = 200
     public static let workTurnMicroseconds: Int64 = 100
+    /// As `readyTurnMicroseconds`, behind the turn of a connection whose queries wait for changes.
+    public static let followingTurnMicroseconds: Int64 = 100
     public static let servedMicrosecondsMax: Int64 = 500
     /// Microseconds for which an event loop or the writer keeps its processor when it always has work, and the time
     /// slice that it asks the system for. The slice is what a thread gives away when it ends its turn.
@@ -668,7 +672,7 @@ public enum Limits {
     public static let queriesPerDecisionMax = 16
     /// Suspended queries that a worker resumes before other work gets its turn: so many after a change, and so many at
     /// their deadline.
-    public static let queriesPerTurn = 64
+    public static let queriesPerTurn = 16
     /// Topics of suspended queries that a worker removes before other work gets its turn, and those of one more query:
     /// after a change, at a deadline, and of closed connections, each so many.
     public static let topicsRemovedPerTurn = 1024

@@ -416,7 +416,7 @@ package final class Connection: @unchecked Sendable {
             updateInterest()
         }
         // Requests that are as dear as queries that follow are taken in small portions.
-        turnBytes = kind == .following ? Limits.turnBytesPerConnectionMin : loop.turnBytes
+        turnBytes = kind == .following ? Limits.followingTurnBytes : loop.turnBytes
         for _ in 0..<Connection.readsPerTurn where turnBytes > 0 {
             guard !isPaused, !isClosed else { return }
             guard lingerEnd == nil ? readOnce() : discardOnce() else { return }
@@ -455,7 +455,8 @@ package final class Connection: @unchecked Sendable {
             return false
         }
         let buffer = bufferWithUnhandled()
-        let end = min(buffer.storage.count, buffer.filled + max(turnBytes, Limits.turnBytesPerConnectionMin))
+        let least = kind == .following ? Limits.followingTurnBytes : Limits.turnBytesPerConnectionMin
+        let end = min(buffer.storage.count, buffer.filled + max(turnBytes, least))
         let room = UnsafeMutableRawBufferPointer(rebasing: buffer.storage[buffer.filled..<end])
         precondition(room.count > 0, "a buffer has no room")
         switch stream.receive(into: room) {

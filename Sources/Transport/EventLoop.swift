@@ -319,6 +319,8 @@ package final class EventLoop: @unchecked Sendable {
     private func serve(_ ready: [Readiness]) {
         var time = now()
         let end = time + .microseconds(Limits.readyTurnMicroseconds)
+        let followingEnd = time + .microseconds(Limits.followingTurnMicroseconds)
+        var kind = WorkKind.prompt
         let servesAtOnce = !hasReadyLines && ready.count <= Limits.readySocketsAtOnce
         for event in ready {
             if let connection = connections[event.descriptor], !servesAtOnce || now() >= end {
@@ -330,7 +332,7 @@ package final class EventLoop: @unchecked Sendable {
         guard hasReadyLines else { return }
         time = now()
         repeat {
-            let kind = kindTurns.next(
+            kind = kindTurns.next(
                 promptPeers: readyLines[.prompt].peerCount, followingPeers: readyLines[.following].peerCount)
             guard let connection = readyLines[kind].popFirst() else { return }
             let interest = connection.readiness
@@ -343,7 +345,7 @@ package final class EventLoop: @unchecked Sendable {
             readyLines[kind].endService(after: UInt64(length))
             kindTurns.note(kind, cost: length)
             time = ended
-        } while time < end
+        } while time < (kind == .following ? followingEnd : end)
     }
 
     private var hasReadyLines: Bool { WorkKind.allCases.contains { !readyLines[$0].isEmpty } }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Transport
 
-/// Notes whose frames an event loop serves, in order. Each takes a while.
+/// Notes whose frames an event loop serves, in order. Each takes a time.
 ///
 /// Sendable without the compiler's proof: its fields are constant.
 private final class SlowHandler: ConnectionHandler, @unchecked Sendable {
@@ -14,11 +14,13 @@ private final class SlowHandler: ConnectionHandler, @unchecked Sendable {
     let isBusy = false
     private let log: Shared<LookLog>
     private let kind: WorkKind?
-    /// Microseconds.
-    private let time: UInt32
+    /// Lets the time of one request pass.
+    private let pass: () -> Void
 
-    init(_ number: Int, _ served: Shared<[Int]>, _ log: Shared<LookLog>, _ kind: WorkKind?, time: UInt32) {
-        self.time = time
+    init(
+        _ number: Int, _ served: Shared<[Int]>, _ log: Shared<LookLog>, _ kind: WorkKind?, pass: @escaping () -> Void
+    ) {
+        self.pass = pass
         self.number = number
         self.served = served
         self.log = log
@@ -26,7 +28,7 @@ private final class SlowHandler: ConnectionHandler, @unchecked Sendable {
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
-        usleep(time)
+        pass()
         log.with {
             $0.served += 1
             $0.receivedMost = max($0.receivedMost, range.count)
@@ -82,14 +84,18 @@ private final class Crowd {
     private var clients: [CInt] = []
 
     /// Connection `number` belongs to `owner(number)`, its requests are of the kind `work(number)`, and each takes
-    /// `time(number)` microseconds. `works`: whether the loop always has other work, too.
+    /// `time(number)` microseconds. `works`: whether the loop always has other work, too. `clock`: microseconds of a
+    /// simulated clock, by which nothing but requests takes time.
     init(
         _ count: Int, _ kind: PollerKind, works: Bool = false, work: (Int) -> WorkKind? = { _ in nil },
-        time: (Int) -> UInt32 = { _ in 200 }, owner: (Int) -> Holder
+        time: (Int) -> UInt32 = { _ in 200 }, clock: Shared<Int>? = nil, owner: (Int) -> Holder
     ) throws {
+        let start = ContinuousClock.now
         loop = try EventLoop(
             memory: MemoryBudget(bytesMax: 64 << 20), timeouts: EventLoop.Timeouts(idle: 1_000_000, stall: 1_000_000),
-            poller: LoggingPoller(try kind.make(), log), letOthersRun: { [pauses] in pauses.increment() })
+            poller: LoggingPoller(try kind.make(), log),
+            now: { clock.map { start + .microseconds($0.value) } ?? .now },
+            letOthersRun: { [pauses] in pauses.increment() })
         let other = EventLoop.Work(
             perform: { [log] in
                 log.with { $0.performed += 1 }
@@ -103,7 +109,10 @@ private final class Crowd {
             clients.append(ends[1])
             let (work, time) = (work(number), time(number))
             Connection.start(ends[0], on: loop, of: owner(number)) { [served, log] _ in
-                SlowHandler(number, served, log, work, time: time)
+                SlowHandler(number, served, log, work) {
+                    guard let clock else { return _ = usleep(time) }
+                    clock.with { $0 += Int(time) }
+                }
             }
         }
     }
@@ -155,6 +164,26 @@ struct TurnsTests {
         #expect(most ?? 0 <= 2)
     }
 
+    @Test("A loop looks which others are ready earlier while it serves queries that follow")
+    func lengthOfFollowingTurn() throws {
+        let turns = [
+            (WorkKind.prompt, Limits.readyTurnMicroseconds), (.following, Limits.followingTurnMicroseconds),
+        ]
+        for (work, turn) in turns {
+            let crowd = try Crowd(
+                200, .systems, work: { _ in work }, time: { _ in 30 }, clock: Shared(0),
+                owner: { _ in .address(UInt32(1)) })
+            crowd.sendAtOnce()
+            #expect(becomesTrue { crowd.served.value.count == 200 })
+            // Now the kind of each connection is known.
+            crowd.loop.execute { [log = crowd.log] in log.with { $0 = LookLog() } }
+            crowd.sendAtOnce()
+            #expect(becomesTrue { crowd.served.value.count == 400 })
+            let most = crowd.log.value.between.map(\.served).max()
+            #expect(most == (Int(turn) + 29) / 30)
+        }
+    }
+
     @Test("A peer with proofs waits for one peer whose queries follow, also when it has had more time than they")
     func kinds() throws {
         let crowd = try Crowd(
@@ -190,12 +219,12 @@ struct TurnsTests {
 
     @Test("Queries that follow are taken in small portions, and other requests as they come")
     func portionsOfQueries() throws {
-        for (work, most) in [(WorkKind.following, Limits.turnBytesPerConnectionMin), (.prompt, 20_000)] {
+        for (work, most) in [(WorkKind.following, Limits.followingTurnBytes), (.prompt, 20_000)] {
             let crowd = try Crowd(1, .systems, work: { _ in work }, owner: { _ in .address(UInt32(1)) })
             crowd.sendAtOnce()
             #expect(becomesTrue { crowd.served.value.count == 1 })
             crowd.sendAtOnce(bytes: 20_000)
-            #expect(becomesTrue { crowd.served.value.count >= (work == .following ? 6 : 2) })
+            #expect(becomesTrue { crowd.served.value.count >= (work == .following ? 20 : 2) })
             #expect(crowd.log.value.receivedMost == most)
         }
     }
