@@ -77,14 +77,15 @@ public enum Limits {
     public static let followingTurnBytes = 1 << 10
     /// Ready sockets that an event loop serves at once, if that takes no longer than a turn. Otherwise the kinds of
     /// work take turns, and the peer goes first that was served for the least time. So many microseconds pass before
-    /// the loop looks which others are ready. In between it does other work for so long. A connection's turn counts as
-    /// so many microseconds at most.
+    /// the loop looks which others are ready. In between it does other work for so long.
     public static let readySocketsAtOnce = 32
     public static let readyTurnMicroseconds: Int64 = 200
     public static let workTurnMicroseconds: Int64 = 100
     /// As `readyTurnMicroseconds`, behind the turn of a connection whose queries wait for changes.
     public static let followingTurnMicroseconds: Int64 = 100
-    public static let servedMicrosecondsMax: Int64 = 500
+    /// What a connection's turn took counts without the time for which others had the loop's processor, if it was so
+    /// many microseconds or more.
+    public static let servedMicrosecondsUnchecked: Int64 = 50
     /// Microseconds for which an event loop or the writer keeps its processor when it always has work, and the time
     /// slice that it asks the system for. The slice is what a thread gives away when it ends its turn.
     public static let processorTurnMicroseconds: Int64 = 250

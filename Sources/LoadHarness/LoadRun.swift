@@ -126,12 +126,7 @@ package final class LoadRun: @unchecked Sendable {
     }
 
     /// Seconds that the calling thread has kept a processor busy.
-    static var processorSeconds: Double {
-        var time = timespec()
-        // It fails only where the clock does not exist.
-        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return 0 }
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
+    static var processorSeconds: Double { System.processorTimeOfThread / .seconds(1) }
 
     static var now: UInt64 { DispatchTime.now().uptimeNanoseconds }
 

@@ -1,6 +1,18 @@
 package import Foundation
 
 extension System {
+    /// Makes the process's table of descriptors large enough for `count` of them, if the limit allows that many.
+    ///
+    /// Linux doubles the table when it is full. In a process with threads that takes some 20 ms, and whoever needs a
+    /// descriptor waits.
+    package static func growDescriptorTable(to count: Int) {
+        var ends: [CInt] = [-1, -1]
+        guard pipe(&ends) == 0 else { return }
+        let last = fcntl(ends[0], F_DUPFD_CLOEXEC, CInt(clamping: count - 1))
+        if last >= 0 { close(last) }
+        for end in ends { close(end) }
+    }
+
     /// Reads a whole file.
     package static func contents(of path: String) throws(SystemFailure) -> Data {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)

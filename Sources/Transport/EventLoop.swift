@@ -65,6 +65,8 @@ package final class EventLoop: @unchecked Sendable {
     private let poller: any Poller
     /// The clock by which busy connections and work take turns.
     private let now: @Sendable () -> ContinuousClock.Instant
+    /// For how long the loop's thread has had a processor.
+    private let processorTime: @Sendable () -> Duration
     private var processorTurn: ProcessorTurn
     /// Whether there is no thread of the loop's own: the caller of `start` calls `turn`.
     private let isDriven: Bool
@@ -91,7 +93,7 @@ package final class EventLoop: @unchecked Sendable {
 
     private static let sweepMilliseconds: UInt64 = 1000
 
-    /// `poller`, `now` and `letOthersRun`, which ends the thread's turn on its processor, are for tests. So is
+    /// `poller`, the two clocks and `letOthersRun`, which ends the thread's turn on its processor, are for tests. So is
     /// `isDriven`: then the loop starts no thread, and the thread that calls `start` calls `turn` repeatedly and `stop`
     /// at last.
     ///
@@ -99,12 +101,14 @@ package final class EventLoop: @unchecked Sendable {
     package init(
         memory: MemoryBudget, timeouts: Timeouts, clock: MonotonicClock = .system,
         poller: (any Poller)? = nil, now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now },
+        processorTime: @escaping @Sendable () -> Duration = { System.processorTimeOfThread },
         letOthersRun: @escaping @Sendable () -> Void = { System.letOthersRun() }, isDriven: Bool = false
     ) throws(SystemFailure) {
         self.memory = memory
         self.timeouts = timeouts
         self.clock = clock
         self.now = now
+        self.processorTime = processorTime
         self.isDriven = isDriven
         processorTurn = ProcessorTurn(microseconds: Limits.processorTurnMicroseconds, letOthersRun: letOthersRun)
         self.poller = if let poller { poller } else { try makePoller() }
@@ -317,9 +321,9 @@ package final class EventLoop: @unchecked Sendable {
     /// sends little waits neither for all connections of another one, nor for a turn of each of many that send much.
     /// What is left then is served after a look at which others are ready, and after a portion of work.
     private func serve(_ ready: [Readiness]) {
-        var time = now()
-        let end = time + .microseconds(Limits.readyTurnMicroseconds)
-        let followingEnd = time + .microseconds(Limits.followingTurnMicroseconds)
+        let begin = now()
+        let end = begin + .microseconds(Limits.readyTurnMicroseconds)
+        let followingEnd = begin + .microseconds(Limits.followingTurnMicroseconds)
         var kind = WorkKind.prompt
         let servesAtOnce = !hasReadyLines && ready.count <= Limits.readySocketsAtOnce
         for event in ready {
@@ -330,7 +334,7 @@ package final class EventLoop: @unchecked Sendable {
             }
         }
         guard hasReadyLines else { return }
-        time = now()
+        var clock = TurnClock(now: now, processorTime: processorTime)
         repeat {
             kind = kindTurns.next(
                 promptPeers: readyLines[.prompt].peerCount, followingPeers: readyLines[.following].peerCount)
@@ -338,14 +342,11 @@ package final class EventLoop: @unchecked Sendable {
             let interest = connection.readiness
             connection.readiness = []
             serve(connection, interest)
-            let ended = now()
-            // A thread that had no processor for a while has served nobody meanwhile.
-            let most = Duration.microseconds(Limits.servedMicrosecondsMax)
-            let length = Int(max(1, min(ended - time, most) / .nanoseconds(1)))
+            // Nobody was served while others had the processor.
+            let length = clock.next()
             readyLines[kind].endService(after: UInt64(length))
             kindTurns.note(kind, cost: length)
-            time = ended
-        } while time < (kind == .following ? followingEnd : end)
+        } while clock.time < (kind == .following ? followingEnd : end)
     }
 
     private var hasReadyLines: Bool { WorkKind.allCases.contains { !readyLines[$0].isEmpty } }
@@ -385,8 +386,9 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private func acceptAll(_ descriptor: CInt, _ listener: Listener) {
-        // Accepts a limited number at a time, so that a flood of new connections does not delay the present ones.
-        for _ in 0..<64 {
+        // Only for a turn, so that a flood of new connections does not delay the present ones.
+        let end = now() + .microseconds(Limits.readyTurnMicroseconds)
+        repeat {
             switch Socket.accept(from: descriptor, keeping: listener.descriptorsKept) {
             case .connection(let connection): listener.accept(connection)
             case .nothing: return
@@ -396,7 +398,7 @@ package final class EventLoop: @unchecked Sendable {
                 pausedListeners.append(descriptor)
                 return
             }
-        }
+        } while now() < end
     }
 
     private func sweep() {

@@ -66,8 +66,8 @@ let serveCommand = Command(
     }
 }
 
-/// Raises the limit of open files. Throws when that is too low for a service, and says so when it is too low for its
-/// connections.
+/// Raises the limit of open files, and makes room in the system's table for all connections. Throws when the limit is
+/// too low for a service, and says so when it is too low for its connections.
 private func checkDescriptors(_ configuration: Configuration, _ log: Log) throws(StartupFailure) {
     let descriptors = System.raiseDescriptorLimit()
     guard descriptors >= Limits.descriptorsMin else {
@@ -80,6 +80,7 @@ private func checkDescriptors(_ configuration: Configuration, _ log: Log) throws
             "the system allows this process \(descriptors) open files, too few for "
                 + "\(configuration.connectionsMax) connections (ulimit -n)")
     }
+    System.growDescriptorTable(to: min(descriptors, configuration.connectionsMax + 64))
 }
 
 /// Ends a service that has lost its storage.

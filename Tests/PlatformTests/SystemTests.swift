@@ -130,4 +130,32 @@ struct SystemTests {
         #expect(limit >= 256)
         #expect(System.raiseDescriptorLimit() == limit)
     }
+
+    @Test(
+        "A table of descriptors that has grown has room for as many, and none of them is open",
+        .enabled(if: FileManager.default.fileExists(atPath: "/proc/self/status"), "needs /proc"))
+    func descriptorTable() throws {
+        func size() throws -> Int {
+            let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+            let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("FDSize:") })
+            return try #require(Int(line.split(separator: "\t").last ?? ""))
+        }
+        let count = min(System.raiseDescriptorLimit(), 2 * (try size()) + 1)
+        System.growDescriptorTable(to: count)
+        #expect(try size() >= count)
+        #expect(fcntl(CInt(count - 1), F_GETFD) == -1)
+        System.growDescriptorTable(to: .max)
+        System.growDescriptorTable(to: 0)
+    }
+
+    @Test("The processor's time of a thread passes while it computes, and not while it sleeps")
+    func processorTime() {
+        let begin = System.processorTimeOfThread
+        usleep(50_000)
+        let afterSleep = System.processorTimeOfThread
+        #expect(afterSleep - begin < .milliseconds(40))
+        var number = UInt64(runSeed)
+        while System.processorTimeOfThread - afterSleep < .milliseconds(5) { number = number &* 3 &+ 1 }
+        #expect(System.processorTimeOfThread > afterSleep, "\(number)")
+    }
 }

@@ -177,7 +177,7 @@ final class SimulatedWorld: @unchecked Sendable {
             let poller = SimulatedPoller(self, number: UInt64(loops.count))
             let loop = try EventLoop(
                 memory: memory, timeouts: timeouts, clock: clock, poller: poller, now: { [unowned self] in instant },
-                letOthersRun: {}, isDriven: true)
+                processorTime: { [unowned self] in instant - start }, letOthersRun: {}, isDriven: true)
             loops.append(loop)
             pollers.append(poller)
             return loop

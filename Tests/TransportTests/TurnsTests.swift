@@ -85,16 +85,20 @@ private final class Crowd {
 
     /// Connection `number` belongs to `owner(number)`, its requests are of the kind `work(number)`, and each takes
     /// `time(number)` microseconds. `works`: whether the loop always has other work, too. `clock`: microseconds of a
-    /// simulated clock, by which nothing but requests takes time.
+    /// simulated clock, by which nothing but requests takes time; then others have the processor for `lost(number)`
+    /// microseconds before the end of each request.
     init(
         _ count: Int, _ kind: PollerKind, works: Bool = false, work: (Int) -> WorkKind? = { _ in nil },
-        time: (Int) -> UInt32 = { _ in 200 }, clock: Shared<Int>? = nil, owner: (Int) -> Holder
+        time: (Int) -> UInt32 = { _ in 200 }, clock: Shared<Int>? = nil, lost: (Int) -> Int = { _ in 0 },
+        owner: (Int) -> Holder
     ) throws {
         let start = ContinuousClock.now
+        let now = { @Sendable in clock.map { start + .microseconds($0.value) } ?? .now }
+        let lostInAll = Shared(0)
         loop = try EventLoop(
             memory: MemoryBudget(bytesMax: 64 << 20), timeouts: EventLoop.Timeouts(idle: 1_000_000, stall: 1_000_000),
             poller: LoggingPoller(try kind.make(), log),
-            now: { clock.map { start + .microseconds($0.value) } ?? .now },
+            now: now, processorTime: { now() - start - .microseconds(lostInAll.value) },
             letOthersRun: { [pauses] in pauses.increment() })
         let other = EventLoop.Work(
             perform: { [log] in
@@ -107,11 +111,12 @@ private final class Crowd {
             try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
             try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
             clients.append(ends[1])
-            let (work, time) = (work(number), time(number))
+            let (work, time, lost) = (work(number), time(number), lost(number))
             Connection.start(ends[0], on: loop, of: owner(number)) { [served, log] _ in
                 SlowHandler(number, served, log, work) {
                     guard let clock else { return _ = usleep(time) }
-                    clock.with { $0 += Int(time) }
+                    lostInAll.with { $0 += lost }
+                    clock.with { $0 += Int(time) + lost }
                 }
             }
         }
@@ -162,6 +167,42 @@ struct TurnsTests {
         // Each takes as long as a turn.
         let most = crowd.log.value.between.map(\.served).max()
         #expect(most ?? 0 <= 2)
+    }
+
+    @Test("A peer that was served while others had the processor does not wait longer for its next turn")
+    func processorOfOthers() throws {
+        let crowd = try Crowd(
+            200, .systems, time: { _ in 50 }, clock: Shared(0), lost: { $0 == 50 ? 3000 : 0 },
+            owner: { .address(UInt32($0 == 50 || $0 == 150 ? 2 : 1)) })
+        crowd.sendAtOnce()
+        #expect(becomesTrue { crowd.served.value.count == 200 })
+        let places = try [50, 150].map { try #require(crowd.served.value.firstIndex(of: $0)) }
+        #expect(places.allSatisfy { $0 < 6 }, "\(places)")
+    }
+
+    @Test("While many connect, a loop accepts them for a turn only")
+    func accepting() throws {
+        let (time, accepted, log) = (Shared(0), Shared(0), Shared(LookLog()))
+        let start = ContinuousClock.now
+        let loop = try EventLoop(
+            memory: MemoryBudget(bytesMax: 64 << 20), timeouts: EventLoop.Timeouts(idle: 1_000_000, stall: 1_000_000),
+            poller: LoggingPoller(try PollerKind.systems.make(), log),
+            now: { start + .microseconds(time.value) })
+        let listener = try Socket.listen(on: Endpoint(host: "127.0.0.1", port: 0))[0]
+        let clients = try (0..<40).map { _ in try Socket.connect(to: listener.endpoint, milliseconds: 1000) }
+        loop.start(name: "accepting")
+        loop.listen(on: listener.descriptor) { descriptor in
+            close(descriptor)
+            time.with { $0 += 30 }
+            log.with { $0.served += 1 }
+            accepted.increment()
+        } refuse: { _ in
+        }
+        #expect(becomesTrue { accepted.value == clients.count })
+        loop.stop()
+        for client in clients { close(client) }
+        let most = log.value.between.map(\.served).max()
+        #expect(most == (Int(Limits.readyTurnMicroseconds) + 29) / 30)
     }
 
     @Test("A loop looks which others are ready earlier while it serves queries that follow")
