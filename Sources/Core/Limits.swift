@@ -83,8 +83,8 @@ public enum Limits {
     public static let workTurnMicroseconds: Int64 = 100
     /// As `readyTurnMicroseconds`, behind the turn of a connection whose queries wait for changes.
     public static let followingTurnMicroseconds: Int64 = 100
-    /// What a connection's turn took counts without the time for which others had the loop's processor, if it was so
-    /// many microseconds or more.
+    /// A connection's turn of so many microseconds or more counts without the time for which the loop had no processor,
+    /// and as so many at least.
     public static let servedMicrosecondsUnchecked: Int64 = 50
     /// Microseconds for which an event loop or the writer keeps its processor when it always has work, and the time
     /// slice that it asks the system for. The slice is what a thread gives away when it ends its turn.

@@ -236,7 +236,7 @@ package final class Connection: @unchecked Sendable {
     /// The kind of the requests in the last bytes in which one was whole. A long frame is no such query, whatever came
     /// before it.
     package var kind: WorkKind {
-        buffer == nil && nextFrameBytes <= Limits.turnBytesPerConnectionMin ? handledKind : .prompt
+        buffer == nil && nextFrameBytes <= Limits.followingTurnBytes ? handledKind : .prompt
     }
     private var handledKind = WorkKind.prompt
 

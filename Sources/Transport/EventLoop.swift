@@ -323,8 +323,6 @@ package final class EventLoop: @unchecked Sendable {
     private func serve(_ ready: [Readiness]) {
         let begin = now()
         let end = begin + .microseconds(Limits.readyTurnMicroseconds)
-        let followingEnd = begin + .microseconds(Limits.followingTurnMicroseconds)
-        var kind = WorkKind.prompt
         let servesAtOnce = !hasReadyLines && ready.count <= Limits.readySocketsAtOnce
         for event in ready {
             if let connection = connections[event.descriptor], !servesAtOnce || now() >= end {
@@ -335,18 +333,22 @@ package final class EventLoop: @unchecked Sendable {
         }
         guard hasReadyLines else { return }
         var clock = TurnClock(now: now, processorTime: processorTime)
+        // What was served at once had a part of this time. Putting connections in line takes none of it.
+        let start = servesAtOnce ? begin : clock.time
+        var turn = Limits.readyTurnMicroseconds
         repeat {
-            kind = kindTurns.next(
+            let kind = kindTurns.next(
                 promptPeers: readyLines[.prompt].peerCount, followingPeers: readyLines[.following].peerCount)
             guard let connection = readyLines[kind].popFirst() else { return }
             let interest = connection.readiness
             connection.readiness = []
             serve(connection, interest)
-            // Nobody was served while others had the processor.
+            // Nobody was served while the loop had no processor.
             let length = clock.next()
             readyLines[kind].endService(after: UInt64(length))
             kindTurns.note(kind, cost: length)
-        } while clock.time < (kind == .following ? followingEnd : end)
+            turn = kind == .following ? Limits.followingTurnMicroseconds : Limits.readyTurnMicroseconds
+        } while clock.time < start + .microseconds(turn)
     }
 
     private var hasReadyLines: Bool { WorkKind.allCases.contains { !readyLines[$0].isEmpty } }

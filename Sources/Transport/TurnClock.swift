@@ -22,8 +22,9 @@ struct TurnClock {
         asked = (time, processorTime())
     }
 
-    /// Ends an element, and begins with the next one. Returns how long it took, in nanoseconds: at least 1. What others
-    /// took during elements before it, each of them short, is subtracted, too.
+    /// Ends an element, and begins with the next one. Returns how long it took, in nanoseconds: at least 1. Behind a
+    /// long one also the time is subtracted for which the thread had no processor during short ones before it. What is
+    /// left counts as long as the longest short one, at least: so a clock that stands still makes nothing free.
     mutating func next() -> Int {
         let ended = now()
         var length = ended - time
@@ -32,7 +33,7 @@ struct TurnClock {
             let processor = processorTime()
             let lost = (ended - asked.time) - (processor - asked.processor)
             asked = (ended, processor)
-            length -= max(lost, .zero)
+            length = max(length - max(lost, .zero), .microseconds(Limits.servedMicrosecondsUnchecked))
         }
         return Int(max(1, length / .nanoseconds(1)))
     }

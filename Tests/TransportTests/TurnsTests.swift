@@ -241,21 +241,23 @@ struct TurnsTests {
         }
     }
 
-    @Test("A long frame is received as it comes, also on a connection that follows")
-    func longFrame() throws {
+    @Test(
+        "A long frame is received as it comes, also on a connection that follows",
+        arguments: [(3000, 3), (200_000, 20)])
+    func longFrame(bytes: Int, portionsMax: Int) throws {
         let server = try EchoServer(idle: 1_000_000, stall: 1_000_000)
         var ends: [CInt] = [-1, -1]
         try #require(socketpair(AF_UNIX, System.streamSocket, 0, &ends) == 0)
         try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
         let peer = RawPeer(descriptor: ends[1])
         let portions = Shared<[Int]>([])
-        Connection.start(ends[0], on: server.loop) { _ in FollowingHandler(portions) }
+        Connection.start(ends[0], on: server.loop) { _ in FollowingHandler(portions, longFrame: bytes) }
         peer.send([UInt8](repeating: 1, count: 10))
         #expect(becomesTrue { portions.value == [10] })
-        peer.send([UInt8](repeating: 2, count: FollowingHandler.longFrame))
-        #expect(becomesTrue { portions.value.last == FollowingHandler.longFrame })
+        peer.send([UInt8](repeating: 2, count: bytes))
+        #expect(becomesTrue { portions.value.last == bytes })
         // The first portion is small: nobody knows yet that a long frame begins.
-        #expect(portions.value.count <= 20, "\(portions.value)")
+        #expect(portions.value.count <= portionsMax, "\(portions.value)")
     }
 
     @Test("Queries that follow are taken in small portions, and other requests as they come")
@@ -306,12 +308,12 @@ struct TurnsTests {
 
 /// Handles bytes as queries that wait, and what begins with a 2 as a frame of `longFrame` bytes.
 private final class FollowingHandler: ConnectionHandler {
-    static let longFrame = 200_000
+    private let longFrame: Int
     private let portions: Shared<[Int]>
     let isBusy = false
 
-    init(_ portions: Shared<[Int]>) {
-        self.portions = portions
+    init(_ portions: Shared<[Int]>, longFrame: Int) {
+        (self.portions, self.longFrame) = (portions, longFrame)
     }
 
     func received(_ buffer: ReceiveBuffer, _ range: Range<Int>) -> Transport.Progress {
@@ -319,9 +321,9 @@ private final class FollowingHandler: ConnectionHandler {
         guard buffer.bytes(range).first == 2 else {
             return Transport.Progress(consumed: range.count, nextFrameBytes: 0, kind: .following)
         }
-        let isWhole = range.count == FollowingHandler.longFrame
+        let isWhole = range.count == longFrame
         return Transport.Progress(
-            consumed: isWhole ? range.count : 0, nextFrameBytes: FollowingHandler.longFrame,
+            consumed: isWhole ? range.count : 0, nextFrameBytes: longFrame,
             kind: isWhole ? .prompt : nil)
     }
     func drained() {}

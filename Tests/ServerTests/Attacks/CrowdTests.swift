@@ -50,7 +50,7 @@ struct CrowdTests {
         }
     }
 
-    /// Every verdict that refuses, but challenge-elsewhere, which needs a second service.
+    /// Every verdict that refuses.
     private static let refusals = Array(Verdict.malformed.rawValue...Verdict.challengeElsewhere.rawValue)
 
     @Test("A flood of proofs that are refused leaves turns to others", arguments: refusals)
