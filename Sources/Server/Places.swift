@@ -87,7 +87,7 @@ final class Places: Sendable {
 
     /// Takes a place for a new connection of the peer, if need be that of another connection.
     func take(_ peer: Holder) -> Outcome {
-        let (outcome, victim) = state.withLock { state -> (Outcome, Place?) in
+        let (outcome, victim) = state.withLock { state -> (Outcome, (place: Place, isTold: Bool)?) in
             if state.general.take(1, by: peer) { return (.seated(state.seat(peer, isKept: false)), nil) }
             if peer.isLocal, state.kept.take(1, by: peer) {
                 return (.seated(state.seat(peer, isKept: true)), nil)
@@ -99,15 +99,17 @@ final class Places: Sendable {
             }
             victim.isTaken = false
             state.count(victim.peer, -1)
+            // Whoever connects again and again must not have any number of connections that are on their way out.
+            let isTold = state.leaving < Limits.leavingConnectionsMax
             state.leaving += 1
             if victim.isKept {
                 state.kept.pass(from: victim.peer, to: peer)
             } else {
                 state.general.pass(from: victim.peer, to: peer)
             }
-            return (.seated(state.seat(peer, isKept: victim.isKept)), victim)
+            return (.seated(state.seat(peer, isKept: victim.isKept)), (victim, isTold))
         }
-        victim?.makeRoom(of: count)
+        if let victim { victim.place.makeRoom(of: count, isTold: victim.isTold) }
         return outcome
     }
 
@@ -183,8 +185,8 @@ final class Place: @unchecked Sendable {
     /// What the connection does; `nil` when it can't make room.
     fileprivate var occupation: Occupation? { holder.withLock { $0.responder }?.occupation }
 
-    fileprivate func makeRoom(of count: Int) {
-        holder.withLock { $0.responder }?.makeRoom(connectionsMax: count)
+    fileprivate func makeRoom(of count: Int, isTold: Bool) {
+        holder.withLock { $0.responder }?.makeRoom(connectionsMax: count, isTold: isTold)
     }
 }
 

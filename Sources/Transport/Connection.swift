@@ -63,8 +63,8 @@ package struct Progress: Sendable {
 /// One connection on an event loop.
 ///
 /// Sendable without the compiler's proof: only the loop's thread uses the state outside of `outbound`. Each method that
-/// only this thread may call asserts it. `send`, `beginGathering`, `endGathering`, `resumeReading` and `close` may be
-/// called on any thread.
+/// only this thread may call asserts it. `send`, `beginGathering`, `endGathering`, `resumeReading`, `close` and
+/// `closeAtOnce` may be called on any thread.
 package final class Connection: @unchecked Sendable {
     /// Reads of one connection before the other connections get their turn.
     private static let readsPerTurn = 16
@@ -359,6 +359,11 @@ package final class Connection: @unchecked Sendable {
             isPaused = true
             if outbound.withLock({ $0.isEmpty }) { linger() } else { updateInterest() }
         }
+    }
+
+    /// Closes the connection without sending what waits.
+    package func closeAtOnce() {
+        loop.execute { [self] in closeNow() }
     }
 
     private func lingerIfClosing() {

@@ -74,13 +74,14 @@ private func checkDescriptors(_ configuration: Configuration, _ log: Log) throws
         throw .outOfResources(
             "it may have \(descriptors) open files, and needs \(Limits.descriptorsMin) at least (ulimit -n)")
     }
-    if descriptors < configuration.connectionsMax + 64 {
+    let needed = configuration.connectionsMax + Limits.leavingConnectionsMax + 64
+    if descriptors < needed {
         log(
             .warning,
             "the system allows this process \(descriptors) open files, too few for "
                 + "\(configuration.connectionsMax) connections (ulimit -n)")
     }
-    System.growDescriptorTable(to: min(descriptors, configuration.connectionsMax + 64))
+    System.growDescriptorTable(to: min(descriptors, needed))
 }
 
 /// Ends a service that has lost its storage.

@@ -187,6 +187,19 @@ import Wire
         #expect(peers[0].readFrame()?.body == [8])
     }
 
+    @Test("A peer that connects again and again, and reads nothing, has no more connections than are told to go")
+    func connectsAgain() async throws {
+        let service = try TestService { $0.connectionsMax = 4 }
+        var peers: [RawPeer] = []
+        for _ in 0..<600 { peers.append(try RawPeer(service.endpoint)) }
+        let client = try service.client()
+        let figures = try await client.statistics()
+        #expect(try #require(figures.first { $0.name == "connections-accepted" }).value > Limits.leavingConnectionsMax)
+        // A loop may still have some to close.
+        let most = 4 + Limits.leavingConnectionsMax + 64
+        #expect(try #require(figures.first { $0.name == "connections" }).value <= most)
+    }
+
     @Test("A full service answers busy and recovers")
     func aFullServiceAnswersBusyAndRecovers() async throws {
         let service = try TestService {

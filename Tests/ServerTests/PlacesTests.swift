@@ -83,6 +83,23 @@ private let far = (1...9).map { Holder.address(UInt32($0)) }
         for fixture in fixtures { fixture.end() }
     }
 
+    @Test("A connection that has to go is told so, unless many are on their way out", arguments: [true, false])
+    func leaving(isTold: Bool) async throws {
+        let places = Places(count: 2)
+        let fixture = try await RequestFixture()
+        let first = try #require(place(places.take(far[0])))
+        for _ in 0..<Limits.leavingConnectionsMax - (isTold ? 1 : 0) {
+            guard case .refused(isTold: true) = places.take(far[0]) else {
+                Issue.record("a connection without a responder had to go, or was not told")
+                return
+            }
+        }
+        first.seat(fixture.responder)
+        #expect(place(places.take(far[0])) != nil)
+        #expect(fixture.bytesUntilEnd().isEmpty != isTold)
+        fixture.end()
+    }
+
     @Test("A connection whose peer turns out to be somebody else takes that one's place")
     func moved() async throws {
         let places = Places(count: 4)

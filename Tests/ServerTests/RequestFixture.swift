@@ -46,6 +46,13 @@ final class RequestFixture: Sendable {
         PendingRequest(FrameHeader(kind: .request, operation: 1, requestID: 7), responder, admission)
     }
 
+    /// What the peer receives until the service ends the connection.
+    func bytesUntilEnd() -> [UInt8] {
+        var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 4096))
+        while case let count = read(peer, &buffer, buffer.count), count > 0 { bytes += buffer[..<count] }
+        return bytes
+    }
+
     /// Closes the connection as the service's side does.
     func end() {
         // On the loop's thread, as a session's end.

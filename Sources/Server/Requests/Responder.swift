@@ -115,9 +115,9 @@ final class Responder: AnswerGathering {
         }
     }
 
-    /// Closes the connection, because another one needs its place, as soon as no request is in flight. It gets an error
-    /// that says so.
-    func makeRoom(connectionsMax: Int) {
+    /// Closes the connection, because another one needs its place, as soon as no request is in flight. `isTold`:
+    /// whether it may stay until it has got an error that says so.
+    func makeRoom(connectionsMax: Int, isTold: Bool) {
         var bytes: [UInt8] = []
         let error = ServiceError(
             .tooManyConnections, detail: UInt32(connectionsMax),
@@ -127,7 +127,8 @@ final class Responder: AnswerGathering {
             state.farewell = bytes
             return state.inFlight == 0
         }
-        if isIdle { sendAndClose(bytes) }
+        guard isIdle else { return }
+        if isTold { sendAndClose(bytes) } else { connection.closeAtOnce() }
     }
 
     // MARK: On the loop's thread
