@@ -106,6 +106,7 @@ public enum Limits {
     public static let localConnectionsKept = 16
     public static let localConnectionsPart = 8
     /// Connections that were refused or had to go, and still get the error that says so. Others are closed without it.
+    /// Those that had to go may be as many as there are places, if there are descriptors for them.
     public static let leavingConnectionsMax = 256
     /// Connections that are looked at to find the one that has been idle for the longest time.
     public static let idleConnectionsCompared = 64
@@ -471,6 +472,8 @@ public enum Limits {
     /// Those that connections of operators from the same machine leave: they are answered also when clients have taken
     /// all others.
     public static let descriptorsKeptFromOperators = 16
+    /// Descriptors that are none of connections, at most: files, event loops, listeners, and those that are kept.
+    public static let descriptorsOfService = 64
     /// Descriptors that a service needs at least: its own, those that are kept, and some for connections.
     public static let descriptorsMin = 96
     /// Heaps of the allocator when addresses are limited, and the bytes of addresses that it sets aside for each.

@@ -77,10 +77,15 @@ final class Places: Sendable {
 
     /// Connections at once.
     let count: Int
+    /// Connections on their way out from which on others that have to make room go at once.
+    private let leavingMax: Int
     private let state: Lock<State>
 
-    init(count: Int) {
+    /// `descriptors` of this process: what connections leave of them is for those that are on their way out.
+    init(count: Int, descriptors: Int? = 0) {
         self.count = count
+        let room = descriptors.map { max(0, $0 - count - Limits.descriptorsOfService) } ?? .max
+        leavingMax = max(Limits.leavingConnectionsMax, min(count, room))
         let kept = min(Limits.localConnectionsKept, count / Limits.localConnectionsPart)
         state = Lock(State(general: PeerShares(capacity: count - kept), kept: PeerShares(capacity: kept)))
     }
@@ -100,7 +105,8 @@ final class Places: Sendable {
             victim.isTaken = false
             state.count(victim.peer, -1)
             // Whoever connects again and again must not have any number of connections that are on their way out.
-            let isTold = state.leaving < Limits.leavingConnectionsMax
+            // Up to there they stay for a while, so that he does not connect again at once.
+            let isTold = state.leaving < leavingMax
             state.leaving += 1
             if victim.isKept {
                 state.kept.pass(from: victim.peer, to: peer)

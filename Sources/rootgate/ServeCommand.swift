@@ -74,7 +74,7 @@ private func checkDescriptors(_ configuration: Configuration, _ log: Log) throws
         throw .outOfResources(
             "it may have \(descriptors) open files, and needs \(Limits.descriptorsMin) at least (ulimit -n)")
     }
-    let needed = configuration.connectionsMax + Limits.leavingConnectionsMax + 64
+    let needed = configuration.connectionsMax + Limits.leavingConnectionsMax + Limits.descriptorsOfService
     if descriptors < needed {
         log(
             .warning,
