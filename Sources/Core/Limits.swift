@@ -472,7 +472,8 @@ public enum Limits {
     /// Those that connections of operators from the same machine leave: they are answered also when clients have taken
     /// all others.
     public static let descriptorsKeptFromOperators = 16
-    /// Descriptors that are none of connections, at most: files, event loops, listeners, and those that are kept.
+    /// Descriptors that are none of connections, handshakes or event loops: files, listeners, pages for operators, and
+    /// those that are kept.
     public static let descriptorsOfService = 64
     /// Descriptors that a service needs at least: its own, those that are kept, and some for connections.
     public static let descriptorsMin = 96

@@ -1,4 +1,5 @@
 import Core
+import Platform
 
 /// The places of connections. Peers share them (`Shares`). A few are kept for connections from this machine.
 ///
@@ -81,11 +82,15 @@ final class Places: Sendable {
     private let leavingMax: Int
     private let state: Lock<State>
 
-    /// `descriptors` of this process: what connections leave of them is for those that are on their way out.
-    init(count: Int, descriptors: Int? = 0) {
-        self.count = count
-        let room = descriptors.map { max(0, $0 - count - Limits.descriptorsOfService) } ?? .max
-        leavingMax = max(Limits.leavingConnectionsMax, min(count, room))
+    convenience init(_ configuration: Configuration) {
+        let descriptors = System.limit(of: .descriptors)
+        self.init(
+            count: configuration.connectionsMax,
+            leavingMax: configuration.leavingConnectionsMax(descriptors: descriptors))
+    }
+
+    init(count: Int, leavingMax: Int = Limits.leavingConnectionsMax) {
+        (self.count, self.leavingMax) = (count, leavingMax)
         let kept = min(Limits.localConnectionsKept, count / Limits.localConnectionsPart)
         state = Lock(State(general: PeerShares(capacity: count - kept), kept: PeerShares(capacity: kept)))
     }

@@ -122,7 +122,7 @@ package final class Service: Sendable {
         statistics = StatisticsSource(
             resources, pool, admission, sockets.memory, collaboration.queries, principals.refusals, secrets.shared,
             clock)
-        places = Places(count: configuration.connectionsMax, descriptors: System.limit(of: .descriptors))
+        places = Places(configuration)
         pipeline = Pipeline(
             resources: resources, principals: principals, storage: storage, pool: pool, admission: admission,
             statistics: statistics, collaboration: collaboration, confirmations: Confirmations(),

@@ -74,12 +74,12 @@ private func checkDescriptors(_ configuration: Configuration, _ log: Log) throws
         throw .outOfResources(
             "it may have \(descriptors) open files, and needs \(Limits.descriptorsMin) at least (ulimit -n)")
     }
-    let needed = configuration.connectionsMax + Limits.leavingConnectionsMax + Limits.descriptorsOfService
+    let needed = configuration.descriptorsNeeded
     if descriptors < needed {
         log(
             .warning,
-            "the system allows this process \(descriptors) open files, too few for "
-                + "\(configuration.connectionsMax) connections (ulimit -n)")
+            "the system allows this process \(descriptors) open files, too few for \(configuration.connectionsMax) "
+                + "connections: raise that to \(needed) (ulimit -n), or lower --connections-max")
     }
     System.growDescriptorTable(to: min(descriptors, needed))
 }

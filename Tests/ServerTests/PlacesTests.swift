@@ -100,6 +100,19 @@ private let far = (1...9).map { Holder.address(UInt32($0)) }
         fixture.end()
     }
 
+    @Test(
+        "As many connections may leave slowly as there are descriptors for them, but no more than places",
+        arguments: [0: 256, 926: 256, 927: 257, 1271: 600, Int.max: 600])
+    func leavingBound(descriptors: Int, most: Int) throws {
+        var configuration = Configuration(dataDirectory: "", workers: 2)
+        configuration.connectionsMax = 600
+        #expect(configuration.leavingConnectionsMax(descriptors: descriptors) == most)
+        #expect(configuration.leavingConnectionsMax(descriptors: nil) == 600)
+        #expect(configuration.descriptorsNeeded == 926)
+        configuration.connectionsMax = 4
+        #expect(configuration.leavingConnectionsMax(descriptors: descriptors) == 256)
+    }
+
     @Test("A connection whose peer turns out to be somebody else takes that one's place")
     func moved() async throws {
         let places = Places(count: 4)
