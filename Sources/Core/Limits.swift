@@ -106,7 +106,8 @@ public enum Limits {
     public static let localConnectionsKept = 16
     public static let localConnectionsPart = 8
     /// Connections that were refused or had to go, and still get the error that says so. Others are closed without it.
-    /// Those that had to go may be as many as there are places, if there are descriptors for them.
+    /// Those that had to go may be as many as there are places, if there are descriptors for them. With few descriptors
+    /// there are fewer (`ConnectionBounds`).
     public static let leavingConnectionsMax = 256
     /// Connections that are looked at to find the one that has been idle for the longest time.
     public static let idleConnectionsCompared = 64
@@ -156,7 +157,8 @@ public enum Limits {
     // MARK: TLS
 
     /// Handshakes that are not finished, on all connections. When there are more, the oldest one of the peer with the
-    /// most is given up. As many accepted connections may wait for the beginning of theirs.
+    /// most is given up. As many accepted connections may wait for the beginning of theirs. With few descriptors there
+    /// are fewer of both.
     public static let handshakesUnfinishedMax = 1024
     /// Milliseconds from the acceptance of a connection to the end of its handshake.
     public static let handshakeMillisecondsMax: UInt64 = 10_000
@@ -276,7 +278,7 @@ public enum Limits {
     public static let clusterSilenceMilliseconds: UInt64 = 5000
 
     /// Connections to a server of pages at once, and those that are being told that there are too many. Peers share
-    /// both.
+    /// both. With few descriptors there are fewer.
     public static let visitorsMax = 64
     /// Bytes of a request's head, and milliseconds in which it has to arrive.
     public static let requestHeadBytesMax = 8 << 10
@@ -394,10 +396,10 @@ public enum Limits {
     public static let proofsPerSharedPortionMax = 64
     public static let sharedItems = 32 * proofsPerSharedPortionMax
     /// Microseconds that the signatures of such a portion may take, by new keys and by the times that were measured at
-    /// the start. Those by known keys are quicker. Where only libcrypto verifies, nothing is measured: a portion has so
-    /// many proofs.
-    public static let sharedPortionMicroseconds = 660
-    public static let libcryptoProofsPerSharedPortion = 8
+    /// the start. Those by known keys are quicker, and those that take as long as one always fit. Where only libcrypto
+    /// verifies, nothing is measured: a portion has so many proofs.
+    public static let sharedPortionMicroseconds = 250
+    public static let libcryptoProofsPerSharedPortion = 4
     /// Waiting proofs for which a further worker is woken. For fewer, waking costs more than it gains.
     public static let proofsPerPortionMin = 4
     /// Proofs that a worker takes from one connection before it takes any from the next one.
@@ -472,11 +474,14 @@ public enum Limits {
     /// Those that connections of operators from the same machine leave: they are answered also when clients have taken
     /// all others.
     public static let descriptorsKeptFromOperators = 16
-    /// Descriptors that are none of connections, handshakes or event loops: files, listeners, pages for operators, and
-    /// those that are kept.
+    /// Descriptors that are none of connections, handshakes or event loops: files, listeners, and those that are kept.
     public static let descriptorsOfService = 64
-    /// Descriptors that a service needs at least: its own, those that are kept, and some for connections.
+    /// Descriptors that connections and handshakes of a service need at least.
+    public static let descriptorsOfConnectionsMin = 26
+    /// Descriptors that every service needs at least; one with many workers needs more.
     public static let descriptorsMin = 96
+    /// How long a listener waits when the system could not make a connection.
+    public static let acceptRetryMilliseconds: UInt64 = 20
     /// Heaps of the allocator when addresses are limited, and the bytes of addresses that it sets aside for each.
     public static let heapsWithLimitMax = 2
     public static let heapAddressBytes = 128 << 20

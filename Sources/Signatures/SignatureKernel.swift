@@ -42,7 +42,8 @@ final class SignatureKernel: @unchecked Sendable {
         let sharedSeconds = Double(Limits.sharedPortionMicroseconds) / 1e6
         sharedPortion =
             isMeasured
-            ? min(newPlan.count(within: sharedSeconds), Limits.proofsPerSharedPortionMax)
+            ? min(
+                max(newPlan.count(within: sharedSeconds), newPlan.filled(1)), Limits.proofsPerSharedPortionMax)
             : Limits.proofsPerSharedPortionMax
         let names = members.map(\.kernel.name) + [KernelRate.libcryptoName]
         rates =

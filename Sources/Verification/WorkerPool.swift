@@ -277,8 +277,9 @@ package final class WorkerPool: Sendable {
                     isSigned = request.isSigned
                     if isShared, isSigned {
                         room = min(room, resources.signatures.sharedPortion)
-                        // Another peer finds room, too, unless the room is for one proof.
-                        turn = min(turn, (room + 1) / 2)
+                        // Another peer finds room, too, unless the room is for one proof. When it is odd, another one
+                        // gets the larger part the next time.
+                        turn = min(turn, max(1, room / 2))
                     }
                 }
                 guard request.isSigned == isSigned else { return .pass(slices, isSigned: isSigned) }

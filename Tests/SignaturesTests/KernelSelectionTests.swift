@@ -96,7 +96,8 @@ struct KernelSelectionTests {
         #expect(known.usesTables && known.names == ["wide"])
     }
 
-    @Test("While peers take turns, a portion has as many signatures by new keys as its time allows")
+    @Test(
+        "While peers take turns, a portion has as many signatures by new keys as its time allows, and a step at least")
     func sharedPortion() throws {
         func portion(stepSeconds step: Double) throws -> Int {
             let known = times(width: 4, step: step / 5)
@@ -104,9 +105,9 @@ struct KernelSelectionTests {
                 SignatureKernel.selection(try members(narrow), new: [times(width: 4, step: step)], known: [known]))
             return SignatureEngine(SignatureEngine.Configuration(), kernel: kernel, log: .none).sharedPortion
         }
-        #expect(try portion(stepSeconds: 105e-6) == 24)
+        #expect(try portion(stepSeconds: 105e-6) == 8)
         #expect(try portion(stepSeconds: 10e-6) == Limits.proofsPerSharedPortionMax)
-        #expect(try portion(stepSeconds: 1e-3) == 1)
+        #expect(try portion(stepSeconds: 1e-3) == 4)
         #expect(SignatureEngine.libcrypto.sharedPortion == Limits.libcryptoProofsPerSharedPortion)
     }
 
