@@ -249,12 +249,13 @@ package enum VerdictList {
         headBytes + count * (hasRoots ? 1 + Digest.byteCount : 1)
     }
 
-    /// Appends the answer's body; `roots` is as long as `verdicts`, or `nil` when they were not asked for.
+    /// Appends the answer's body; `roots` is as long as `verdicts`, or `nil` when they were not asked for. An answer
+    /// without verdicts has no flag.
     package static func append(
         _ verdicts: UnsafeBufferPointer<Verdict>, roots: UnsafeBufferPointer<Digest>?, to bytes: inout [UInt8]
     ) {
         bytes.appendInteger(UInt32(verdicts.count))
-        bytes.append(roots == nil ? 0 : 1)
+        bytes.append(roots == nil || verdicts.isEmpty ? 0 : 1)
         bytes.append(contentsOf: [0, 0, 0])
         // An enum's memory is not its raw value.
         for verdict in verdicts { bytes.append(verdict.rawValue) }

@@ -94,10 +94,12 @@ enum FuzzedAnswers {
         return again
     }
 
-    private static func verdicts(_ body: UnsafeRawBufferPointer) throws -> [UInt8] {
+    private static func verdicts(_ body: UnsafeRawBufferPointer) throws -> [UInt8]? {
         let (verdicts, roots) = try VerdictList.decode(body)
         try demand(roots.isEmpty || roots.count == verdicts.count, "\(roots.count) roots of \(verdicts.count) proofs")
         let hasRoots = body[4] & 1 == 1
+        // A service writes no flag without proofs.
+        guard !hasRoots || !verdicts.isEmpty else { return nil }
         return verdicts.withUnsafeBufferPointer { verdicts in
             roots.withUnsafeBufferPointer { roots in
                 appended { VerdictList.append(verdicts, roots: hasRoots ? roots : nil, to: &$0) }

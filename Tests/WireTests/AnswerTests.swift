@@ -170,6 +170,14 @@ struct AnswerTests {
         }
     }
 
+    @Test("An answer without proofs has no flag, also when root hashes were asked for")
+    func noProofs() {
+        var body: [UInt8] = []
+        VerdictList.append(
+            UnsafeBufferPointer(start: nil, count: 0), roots: UnsafeBufferPointer(start: nil, count: 0), to: &body)
+        #expect(body == [0, 0, 0, 0, 0, 0, 0, 0])
+    }
+
     @Test("A count that the body can't hold is malformed, however big")
     func hugeCounts() {
         let body = field(UInt32.max) + [1, 0, 0, 0]
