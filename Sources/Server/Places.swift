@@ -1,7 +1,7 @@
 import Core
-import Platform
 
-/// The places of connections. Peers share them (`Shares`). A few are kept for connections from this machine.
+/// The places of connections, as many as `ConnectionBounds` says. Peers share them (`PeerShares`). A few are kept for
+/// connections from this machine.
 ///
 /// A newcomer that is above its peer's share takes the place of the connection that has been idle for the longest time,
 /// of the peer with the most connections. Connections that were refused, or are on their way out, take no places.
@@ -83,10 +83,8 @@ final class Places: Sendable {
     private let state: Lock<State>
 
     convenience init(_ configuration: Configuration) {
-        let descriptors = System.limit(of: .descriptors)
-        self.init(
-            count: configuration.connectionsMax,
-            leavingMax: configuration.leavingConnectionsMax(descriptors: descriptors))
+        let bounds = ConnectionBounds(configuration)
+        self.init(count: bounds.places, leavingMax: bounds.leaving)
     }
 
     init(count: Int, leavingMax: Int = Limits.leavingConnectionsMax) {
@@ -103,7 +101,7 @@ final class Places: Sendable {
                 return (.seated(state.seat(peer, isKept: true)), nil)
             }
             guard let victim = state.longestIdle(isKeptAllowed: peer.isLocal) else {
-                let isTold = state.leaving < Limits.leavingConnectionsMax
+                let isTold = state.leaving < min(leavingMax, Limits.leavingConnectionsMax)
                 if isTold { state.leaving += 1 }
                 return (.refused(isTold: isTold), nil)
             }

@@ -39,8 +39,9 @@ final class Sockets: Sendable {
         _ configuration: Configuration, _ clock: MonotonicClock, _ makeLoop: EventLoop.Maker,
         log: Log
     ) throws(StartupFailure) {
+        let bounds = ConnectionBounds(configuration)
         tls = try configuration.tls.map { settings throws(StartupFailure) in
-            try Sockets.makeTLS(settings, clock, log)
+            try Sockets.makeTLS(settings, bounds.handshakes, clock, log)
         }
         memory = MemoryBudget(bytesMax: max(configuration.requestBytesMax, Limits.requestMemoryBytesMin))
         let timeouts = configuration.times.timeouts
@@ -66,7 +67,9 @@ final class Sockets: Sendable {
             opened += associations
             association =
                 associations.isEmpty
-                ? nil : try HTTPServer("rootgate association", on: associations, clock, log: log)
+                ? nil
+                : try HTTPServer(
+                    "rootgate association", on: associations, clock, log: log, visitorsMax: bounds.visitors)
             let operators =
                 try (inherited[.operators] ?? []) + Sockets.listen(at: configuration.operatorEndpoints, mode)
             opened += operators
@@ -79,9 +82,10 @@ final class Sockets: Sendable {
                 here.isEmpty
                 ? nil
                 : try HTTPServer(
-                    "rootgate operator", on: here, clock, log: log,
+                    "rootgate operator", on: here, clock, log: log, visitorsMax: bounds.visitors,
                     keepingDescriptors: Limits.descriptorsKeptFromOperators)
-            operationsElsewhere = try Sockets.pagesElsewhere(on: elsewhere, configuration.tls, clock, log)
+            operationsElsewhere = try Sockets.pagesElsewhere(
+                on: elsewhere, configuration.tls, bounds.visitors, clock, log)
         } catch {
             for listener in opened { listener.close() }
             throw error
@@ -94,7 +98,7 @@ final class Sockets: Sendable {
     var associationEndpoints: [Endpoint] { association?.endpoints ?? [] }
 
     private static func makeTLS(
-        _ settings: ServerTLSSettings, _ clock: MonotonicClock, _ log: Log
+        _ settings: ServerTLSSettings, _ handshakesMax: Int, _ clock: MonotonicClock, _ log: Log
     ) throws(StartupFailure) -> (server: ServerTLS, handshakes: HandshakeLoop) {
         let server: ServerTLS
         do throws(TLSFailure) {
@@ -103,7 +107,9 @@ final class Sockets: Sendable {
             throw StartupFailure.certificates(error.description)
         }
         do throws(SystemFailure) {
-            return (server, try HandshakeLoop(server, clock: clock, log: log))
+            var bounds = HandshakeLoop.Bounds()
+            bounds.unfinishedMax = handshakesMax
+            return (server, try HandshakeLoop(server, bounds: bounds, clock: clock, log: log))
         } catch {
             throw StartupFailure.outOfResources("\(error)")
         }
@@ -112,7 +118,8 @@ final class Sockets: Sendable {
     /// The server of the operator's pages for other machines; `nil` when there is no listener. The log gets no lines
     /// about the files of certificates: those of the clients' TLS say the same.
     private static func pagesElsewhere(
-        on listeners: [Listener], _ settings: ServerTLSSettings?, _ clock: MonotonicClock, _ log: Log
+        on listeners: [Listener], _ settings: ServerTLSSettings?, _ visitorsMax: Int, _ clock: MonotonicClock,
+        _ log: Log
     ) throws(StartupFailure) -> (server: HTTPServer, tls: ServerTLS)? {
         guard let first = listeners.first else { return nil }
         guard let settings else { throw StartupFailure.openOperator(first.endpoint) }
@@ -122,7 +129,9 @@ final class Sockets: Sendable {
         } catch {
             throw StartupFailure.certificates(error.description)
         }
-        return (try HTTPServer("rootgate operator", on: listeners, tls: tls, clock, log: log), tls)
+        let server = try HTTPServer(
+            "rootgate operator", on: listeners, tls: tls, clock, log: log, visitorsMax: visitorsMax)
+        return (server, tls)
     }
 
     /// Listens at all of the addresses, or at none.

@@ -76,7 +76,11 @@ package final class EventLoop: @unchecked Sendable {
     private var work: Work?
     private var connections: [CInt: Connection] = [:]
     private var listeners: [CInt: Listener] = [:]
+    /// Those at which the system could not make a connection, until `nextAccept`.
     private var pausedListeners: [CInt] = []
+    private var nextAccept = UInt64.max
+    /// When a listener may be told again that it was paused.
+    private var nextRefusal: UInt64 = 0
     /// Connections that are ready and have not been served yet, by the kind of what they received last, in a line for
     /// each peer.
     private var readyLines = ForEachKind(FairLines<Connection>())
@@ -92,6 +96,8 @@ package final class EventLoop: @unchecked Sendable {
     private var isDraining = false
 
     private static let sweepMilliseconds: UInt64 = 1000
+    /// Between lines about paused listeners.
+    private static let refusalMilliseconds: UInt64 = 1000
 
     /// `poller`, the two clocks and `letOthersRun`, which ends the thread's turn on its processor, are for tests. So is
     /// `isDriven`: then the loop starts no thread, and the thread that calls `start` calls `turn` repeatedly and `stop`
@@ -174,8 +180,8 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Calls `accept` on the loop's thread for each new connection on `listener`. When the system can't make a
-    /// connection, calls `refuse` and tries again a second later. `kept`: descriptors of the process that connections
-    /// leave.
+    /// connection, tries again after `Limits.acceptRetryMilliseconds`, and calls `refuse`, at most once a second for
+    /// all listeners. `kept`: descriptors of the process that connections leave.
     package func listen(
         on listener: CInt, keepingDescriptors kept: Int = Limits.descriptorsKept,
         accept: @escaping @Sendable (CInt) -> Void,
@@ -276,13 +282,15 @@ package final class EventLoop: @unchecked Sendable {
         let now = clock.milliseconds
         let isBusy = hasMoreWork || hasReadyLines
         if isBusy { processorTurn.endIfOver() }
-        poller.wait(milliseconds: isBusy ? 0 : CInt(nextSweep > now ? nextSweep - now : 0), into: &ready)
+        let next = min(nextSweep, nextAccept)
+        poller.wait(milliseconds: isBusy ? 0 : CInt(next > now ? next - now : 0), into: &ready)
         if !isBusy { processorTurn.begin() }
         if !ready.isEmpty { work?.awoke() }
         turnBytes = min(
             max(Limits.turnBytesMax / max(1, ready.count), Limits.turnBytesPerConnectionMin),
             Limits.turnBytesPerConnectionMax)
         serve(ready)
+        if clock.milliseconds >= nextAccept { resumeListeners() }
         if clock.milliseconds >= nextSweep {
             sweep()
             nextSweep = clock.milliseconds + EventLoop.sweepMilliseconds
@@ -395,30 +403,41 @@ package final class EventLoop: @unchecked Sendable {
             case .connection(let connection): listener.accept(connection)
             case .nothing: return
             case .exhausted(let failure):
-                listener.refuse(failure)
                 poller.forget(descriptor)
-                pausedListeners.append(descriptor)
-                return
+                return pause(descriptor, listener, failure)
             }
         } while now() < end
     }
 
     private func sweep() {
-        let paused = pausedListeners
-        pausedListeners = []
-        for descriptor in paused { watchListener(descriptor) }
         let now = clock.milliseconds
         for connection in Array(connections.values) { connection.sweep(now: now) }
     }
 
-    /// Waits for connections on a listener; when the system refuses, the next sweep tries again.
+    /// Connections that are closed meanwhile make room for others.
+    private func pause(_ descriptor: CInt, _ listener: Listener, _ failure: SystemFailure) {
+        pausedListeners.append(descriptor)
+        let now = clock.milliseconds
+        nextAccept = now + Limits.acceptRetryMilliseconds
+        guard now >= nextRefusal else { return }
+        nextRefusal = now + EventLoop.refusalMilliseconds
+        listener.refuse(failure)
+    }
+
+    private func resumeListeners() {
+        let paused = pausedListeners
+        pausedListeners = []
+        nextAccept = .max
+        for descriptor in paused { watchListener(descriptor) }
+    }
+
+    /// Waits for connections on a listener; when the system refuses, tries again later.
     private func watchListener(_ descriptor: CInt) {
         guard let listener = listeners[descriptor] else { return }
         do throws(SystemFailure) {
             try poller.watch(descriptor, for: .reading, isNew: true)
         } catch {
-            listener.refuse(error)
-            pausedListeners.append(descriptor)
+            pause(descriptor, listener, error)
         }
     }
 
@@ -429,5 +448,6 @@ package final class EventLoop: @unchecked Sendable {
         }
         listeners = [:]
         pausedListeners = []
+        nextAccept = .max
     }
 }

@@ -67,19 +67,23 @@ let serveCommand = Command(
 }
 
 /// Raises the limit of open files, and makes room in the system's table for all connections. Throws when the limit is
-/// too low for a service, and says so when it is too low for its connections.
+/// too low for a service, and says so when it is too low for as many connections, handshakes and visitors as may be.
 private func checkDescriptors(_ configuration: Configuration, _ log: Log) throws(StartupFailure) {
     let descriptors = System.raiseDescriptorLimit()
-    guard descriptors >= Limits.descriptorsMin else {
+    guard descriptors >= configuration.descriptorsMin else {
         throw .outOfResources(
-            "it may have \(descriptors) open files, and needs \(Limits.descriptorsMin) at least (ulimit -n)")
+            "it may have \(descriptors) open files, and needs \(configuration.descriptorsMin) at least (ulimit -n)")
     }
     let needed = configuration.descriptorsNeeded
     if descriptors < needed {
+        let bounds = ConnectionBounds(configuration, descriptors: descriptors)
         log(
             .warning,
-            "the system allows this process \(descriptors) open files, too few for \(configuration.connectionsMax) "
-                + "connections: raise that to \(needed) (ulimit -n), or lower --connections-max")
+            "the system allows this process \(descriptors) open files, so it has places for \(bounds.places) "
+                + "connections (--connections-max is \(configuration.connectionsMax))"
+                + (configuration.tls == nil ? "" : ", begins \(bounds.handshakes) handshakes at once")
+                + ", and tells \(bounds.leaving) others why they are closed: raise that to \(needed) (ulimit -n), or "
+                + "lower --connections-max")
     }
     System.growDescriptorTable(to: min(descriptors, needed))
 }

@@ -51,6 +51,16 @@ private let far = (1...9).map { Holder.address(UInt32($0)) }
         #expect(place(places.take(far[0])) != nil)
     }
 
+    @Test("Where fewer may be on their way out, fewer refused connections are told")
+    func refusedWithFewDescriptors() throws {
+        let places = Places(count: 2, leavingMax: 3)
+        let first = try #require(place(places.take(far[0])))
+        let outcomes = (0..<9).map { _ in places.take(far[0]) }
+        let told = outcomes.count { if case .refused(isTold: true) = $0 { true } else { false } }
+        #expect(told == 3 && places.taken == 1)
+        places.left(first)
+    }
+
     @Test("The idle connection of the peer with the most goes, before one that waits for a change; a busy one never")
     func victims() async throws {
         let places = Places(count: 6)
@@ -98,19 +108,6 @@ private let far = (1...9).map { Holder.address(UInt32($0)) }
         #expect(place(places.take(far[0])) != nil)
         #expect(fixture.bytesUntilEnd().isEmpty != isTold)
         fixture.end()
-    }
-
-    @Test(
-        "As many connections may leave slowly as there are descriptors for them, but no more than places",
-        arguments: [0: 256, 926: 256, 927: 257, 1271: 600, Int.max: 600])
-    func leavingBound(descriptors: Int, most: Int) throws {
-        var configuration = Configuration(dataDirectory: "", workers: 2)
-        configuration.connectionsMax = 600
-        #expect(configuration.leavingConnectionsMax(descriptors: descriptors) == most)
-        #expect(configuration.leavingConnectionsMax(descriptors: nil) == 600)
-        #expect(configuration.descriptorsNeeded == 926)
-        configuration.connectionsMax = 4
-        #expect(configuration.leavingConnectionsMax(descriptors: descriptors) == 256)
     }
 
     @Test("A connection whose peer turns out to be somebody else takes that one's place")

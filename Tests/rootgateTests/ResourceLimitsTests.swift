@@ -1,8 +1,10 @@
 import Core
 import Foundation
+import RootgateClient
 import ServiceTestSupport
 import TestSupport
 import Testing
+import Transport
 
 @Suite(
     "What the system allows a service", .serialized, .enabled(if: ServiceProcess.isObservable, "needs /proc"),
@@ -22,12 +24,55 @@ struct ResourceLimitsTests {
         }
     }
 
+    @Test("With few descriptors there are fewer places, and a newcomer takes that of an idle connection at once")
+    func fewDescriptors() async throws {
+        let process = try ServiceProcess(["--workers", "2"], limits: ["-n 128"])
+        #expect(process.log.contains("128 open files, so it has places for 44 connections"), "\(process.log)")
+        // More than there are descriptors, all at once, and none of them closes by itself.
+        let others = try (0..<300).map {
+            try AttackPeer(to: process.endpoint, from: AttackPeer.addresses(8)[$0 % 8])
+        }
+        try await process.client().ping()
+        #expect(process.descriptorCount <= 128 - Limits.descriptorsKept, "\(process.descriptorCount)")
+        #expect(others.count == 300)
+        #expect(process.terminate(within: 20))
+    }
+
+    @Test("With few descriptors, silent visitors of a public page leave some to clients")
+    func fewDescriptorsAndVisitors() async throws {
+        let process = try ServiceProcess(
+            ["--workers", "2", "--app-ids", "A.b", "--association", "127.0.0.1:0"], limits: ["-n 128"],
+            lines: 2)
+        let address = process.announcements.last?.components(separatedBy: "://").last?.prefix { $0 != "/" }
+        let port = try #require(address?.split(separator: ":").last.flatMap { UInt16($0) }, "\(process.announcements)")
+        let place = Endpoint(host: "127.0.0.1", port: port)
+        let visitors = try (0..<200).map { _ in
+            let visitor = try RawPeer(place)
+            visitor.send("GET /me".utf8)
+            return visitor
+        }
+        // More than would be left if 64 visitors had pages and as many were told that there are too many.
+        var clients: [RootgateClient] = []
+        for _ in 0..<16 {
+            let client = try process.client()
+            try await client.ping()
+            clients.append(client)
+        }
+        #expect(visitors.count == 200 && clients.count == 16)
+        #expect(!process.log.contains("can't accept connections for now"), "\(process.log)")
+        #expect(process.terminate(within: 20))
+    }
+
     @Test("Without free descriptors, connections are served, nothing spins, and later ones come when some are free")
     func descriptors() async throws {
         // Signature kernels would be timed meanwhile.
         let folder = ScratchDirectory()
         let place = "unix:\(folder.path)/operator"
-        let process = try ServiceProcess(["--signatures", "openssl", "--operator", place], limits: ["-n 128"])
+        let process = try ServiceProcess(["--signatures", "openssl", "--workers", "2", "--operator", place])
+        // The service counted on more when it started.
+        let lowered = try runProgram(
+            "/usr/bin/prlimit", ["--pid", "\(process.identifier)", "--nofile=128:128"])
+        #expect(lowered.code == 0, "\(lowered)")
         let client = try process.client()
         let name = try #require(CollaborationIdentifier("deck"))
         try await client.createCollaboration(name, policy: .challenge)
@@ -54,8 +99,10 @@ struct ResourceLimitsTests {
 
     @Test("With too few descriptors, addresses or too little memory the service does not start, and says what it needs")
     func refused() {
-        let descriptors = refusal([], limit: "-n \(Limits.descriptorsMin - 1)")
+        let descriptors = refusal(["--workers", "2"], limit: "-n \(Limits.descriptorsMin - 1)")
         #expect(descriptors.contains("it may have 95 open files, and needs 96 at least (ulimit -n)"), "\(descriptors)")
+        let workers = refusal(["--workers", "64"], limit: "-n 281")
+        #expect(workers.contains("it may have 281 open files, and needs 282 at least (ulimit -n)"), "\(workers)")
         let addresses = refusal([], limit: "-v 614400")
         #expect(addresses.contains("it may have 600 MiB of addresses (ulimit -v), and with its options it may need"))
         #expect(addresses.contains("32800 of them for the data file: raise the limit, or lower"), "\(addresses)")
@@ -74,7 +121,7 @@ struct ResourceLimitsTests {
 
     @Test("With as many descriptors as it needs at least, the service starts and answers")
     func fewestDescriptors() async throws {
-        let process = try ServiceProcess([], limits: ["-n \(Limits.descriptorsMin)"])
+        let process = try ServiceProcess(["--workers", "2"], limits: ["-n \(Limits.descriptorsMin)"])
         let client = try process.client()
         try await client.ping()
         #expect(process.terminate(within: 20))

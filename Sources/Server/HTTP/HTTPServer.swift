@@ -25,27 +25,30 @@ final class HTTPServer: Sendable {
     private let handshakes: HandshakeLoop?
     private let name: String
     private let descriptorsKept: Int
-    private let visitors = Lock(Visitors())
+    private let visitors: Lock<Visitors>
     private let isStarted = Atomic<Bool>(false)
 
     private struct Visitors {
         /// Those who get a page.
-        var guests = PeerShares(capacity: Limits.visitorsMax)
+        var guests: PeerShares
         /// Those who are told that there are too many.
-        var refused = PeerShares(capacity: Limits.visitorsMax)
+        var refused: PeerShares
     }
 
     /// Takes over the listeners, unless it throws. Accepts no connection yet. `name`: of the thread. `tls`: every
-    /// connection is encrypted; `nil`: none is. `log` gets lines about handshakes. `kept`: descriptors of the process
-    /// that visitors leave.
+    /// connection is encrypted; `nil`: none is. `log` gets lines about handshakes. `visitorsMax`: those who get a page,
+    /// those who are told that there are too many, and unfinished handshakes. `kept`: descriptors of the process that
+    /// visitors leave.
     ///
     /// Throws when the system has no descriptors.
     init(
         _ name: String, on listeners: [Listener], tls: ServerTLS? = nil, _ clock: MonotonicClock, log: Log,
-        keepingDescriptors kept: Int = Limits.descriptorsKept
+        visitorsMax: Int, keepingDescriptors kept: Int = Limits.descriptorsKept
     ) throws(StartupFailure) {
         self.name = name
         descriptorsKept = kept
+        visitors = Lock(
+            Visitors(guests: PeerShares(capacity: visitorsMax), refused: PeerShares(capacity: visitorsMax)))
         self.listeners = listeners
         do throws(SystemFailure) {
             loop = try EventLoop(
@@ -54,7 +57,7 @@ final class HTTPServer: Sendable {
                     idle: Limits.requestHeadMilliseconds, stall: Limits.requestHeadMilliseconds),
                 clock: clock)
             var bounds = HandshakeLoop.Bounds()
-            bounds.unfinishedMax = Limits.visitorsMax
+            bounds.unfinishedMax = visitorsMax
             handshakes = try tls.map { tls throws(SystemFailure) in
                 try HandshakeLoop(tls, bounds: bounds, clock: clock, log: log)
             }
