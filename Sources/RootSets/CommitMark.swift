@@ -11,22 +11,31 @@ import Synchronization
 /// data, whatever order the disk writes in, unless the data have lost a commit. After a crash of the process it is at
 /// most one commit behind, and that one was not acknowledged. After a power cut it may be about a second behind,
 /// because it is made durable each second only: that costs no commit an additional wait for the disk.
+///
+/// It also has a copy of the newest meta page. When that page is damaged, and the other one is of the commit before,
+/// the page is written anew from the copy, and nothing is lost.
 final class CommitMark: Sendable {
     static let fileName = "newest-commit"
     /// What an operator writes into the file to take what is there, even if a commit was lost.
     static let acceptance = "accept"
 
+    /// In the file: `transaction`, `digest` and `sequence`, of 8 bytes each, `page`, and the checksum of all before it,
+    /// of 8 bytes. All numbers are little-endian.
     struct Note: Equatable {
-        static let byteCount = 32
+        static let byteCount = 32 + MetaPage.byteCount
+        /// Of a note that an earlier version wrote, without a copy of the page.
+        private static let bareByteCount = 32
         let transaction: UInt64
         /// The digest of the commit's meta page.
         let digest: UInt64
         /// The last sequence of the change log. LMDB's numbers of transactions begin anew in a compacted copy and in a
         /// restored storage, this one does not.
         let sequence: UInt64
+        /// A copy of the commit's meta page, from which a damaged one is written anew. `nil`: the note has none.
+        let page: MetaPage?
 
         init(_ page: MetaPage, sequence: UInt64 = 0) {
-            (transaction, digest, self.sequence) = (page.transaction, page.digest, sequence)
+            (transaction, digest, self.sequence, self.page) = (page.transaction, page.digest, sequence, page)
         }
 
         /// Whether both are of one commit.
@@ -36,21 +45,32 @@ final class CommitMark: Sendable {
 
         /// Returns `nil` unless the bytes are those of a note.
         init?(_ bytes: [UInt8]) {
-            guard bytes.count == Note.byteCount else { return nil }
+            guard bytes.count == Note.byteCount || bytes.count == Note.bareByteCount else { return nil }
             func word(_ offset: Int) -> UInt64 {
                 UInt64(
                     littleEndian: bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) })
             }
-            let sum = bytes.withUnsafeBytes { Checksum.of(UnsafeRawBufferPointer(rebasing: $0[..<24]), seed: 0) }
-            guard sum == word(24) else { return nil }
+            let end = bytes.count - 8
+            let sum = bytes.withUnsafeBytes { Checksum.of(UnsafeRawBufferPointer(rebasing: $0[..<end]), seed: 0) }
+            guard sum == word(end) else { return nil }
             (transaction, digest, sequence) = (word(0), word(8), word(16))
+            if bytes.count == Note.bareByteCount {
+                page = nil
+            } else {
+                guard let copy = MetaPage(Array(bytes[24..<end]), slot: Int(transaction & 1)),
+                    copy.transaction == transaction, copy.digest == digest
+                else { return nil }
+                page = copy
+            }
         }
 
         var bytes: [UInt8] {
             var bytes: [UInt8] = []
+            bytes.reserveCapacity(Note.byteCount)
             bytes.appendInteger(transaction)
             bytes.appendInteger(digest)
             bytes.appendInteger(sequence)
+            if let page { bytes += page.bytes }
             bytes.appendInteger(bytes.withUnsafeBytes { Checksum.of($0, seed: 0) })
             return bytes
         }
@@ -113,7 +133,7 @@ final class CommitMark: Sendable {
     func read() throws(StorageFailure) -> Contents { try CommitMark.contents(of: descriptor) }
 
     private static func contents(of descriptor: CInt) throws(StorageFailure) -> Contents {
-        let bytes = try readBytes(of: descriptor, at: 0, bytesMax: 64, "reading \(fileName)")
+        let bytes = try readBytes(of: descriptor, at: 0, bytesMax: 2 * Note.byteCount, "reading \(fileName)")
         if String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines) == acceptance {
             return .acceptance
         }

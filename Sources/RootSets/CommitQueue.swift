@@ -552,7 +552,8 @@ final class CommitQueue: Sendable {
 
     /// Commits the group, and what joins it, in one transaction. If the space runs out all the same, that transaction
     /// is aborted. The first mutation is committed alone; so are the others when it is their turn again. Then the
-    /// mutations that free space succeed.
+    /// mutations that free space succeed. When a mutation meets damage, it is done in the same way: then those that
+    /// need nothing damaged succeed.
     private func commit(_ begun: Group) {
         writer.assertIsCurrent()
         state.withLock { $0.aloneLeft = max(0, $0.aloneLeft - 1) }
@@ -568,7 +569,7 @@ final class CommitQueue: Sendable {
                 turn.endIfOver()
             }
         } catch {
-            guard error.isLackOfSpace else {
+            guard error.isLackOfSpace || error.isDamage else {
                 for pending in group.mutations { answer(pending, .failure(error.asServiceError)) }
                 return
             }

@@ -53,23 +53,31 @@ struct DataFile {
         return bytes > 0 ? try body(DataFile(descriptor: descriptor)) : nil
     }
 
+    /// What was found before LMDB opens the file.
+    struct Judgement {
+        /// The check of the structure, if it left some databases for later.
+        let structure: StructureCheck?
+        /// Whether the newest meta page was damaged, and was written anew from its copy.
+        let isNewestRestored: Bool
+    }
+
     /// Judges the meta pages and the structure of the file, and writes a damaged meta page anew if the other one is
-    /// known to be the newest. `mark`: the note of the newest commit. `deferring`: the databases whose trees may be
-    /// left for later. Returns the check if it left some.
+    /// known to be the newest, or if the note has a copy of it. `mark`: the note of the newest commit. `deferring`: the
+    /// databases whose trees may be left for later.
     ///
     /// Throws `damaged`; then LMDB must not open the file.
     func judge(
         _ mark: CommitMark.Contents, deferring: [DatabaseName]
-    ) throws(StorageFailure) -> StructureCheck? {
+    ) throws(StorageFailure) -> Judgement {
         guard let bytes = fileBytes(descriptor) else { throw StorageFailure(errno, "reading the data file's size") }
         if mark == .acceptance {
             try accept(fileBytes: bytes)
-            return nil
+            return Judgement(structure: nil, isNewestRestored: false)
         }
         let pages = try MetaPages(of: descriptor, fileBytes: bytes, mark: mark)
         let isShort = bytes < pages.newest.fileBytes
         // Nothing is written to a file before all of it was checked.
-        let deferring = pages.isOtherDamaged || isShort ? [] : deferring
+        let deferring = pages.damaged != nil || isShort ? [] : deferring
         let check = try StructureCheck(of: descriptor, fileBytes: bytes, pages.newest, deferring: deferring)
         if let finding = check.finding {
             let cut =
@@ -80,8 +88,8 @@ struct DataFile {
         // In a file that lacks a database, the start makes it or finds that it is damaged.
         let isDone = deferring.isEmpty || !check.hasDeferred
         if isDone { try check.checkRest() }
-        if pages.isOtherDamaged { try MetaPages.repairOther(of: pages.newest, descriptor) }
-        return isDone ? nil : check
+        try pages.repair(descriptor)
+        return Judgement(structure: isDone ? nil : check, isNewestRestored: pages.damaged == .newest)
     }
 
     /// LMDB does not write pages at the end that a commit has taken and given back, so the file may lawfully be shorter

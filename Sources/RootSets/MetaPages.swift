@@ -5,39 +5,80 @@ import Foundation
 struct MetaPages {
     /// Describes the newest commit.
     let newest: MetaPage
-    /// Whether the other page must be written anew before LMDB opens the file.
-    let isOtherDamaged: Bool
+    /// The page that must be written anew before LMDB opens the file; `nil` when both are whole.
+    let damaged: Place?
+
+    enum Place {
+        /// That of the newest commit. The note has a copy of it.
+        case newest
+        /// The other one, which LMDB does not use.
+        case other
+    }
 
     static let remedy =
         "restore a backup, or keep a copy of the data directory and write the word \(CommitMark.acceptance) into its "
         + "\(CommitMark.fileName), to go on with the newest commit that is whole, if there is one"
 
-    /// Throws `damaged` when a page is damaged that may be the newest, or when a commit is missing that was
-    /// acknowledged.
+    /// Throws `damaged` when a page is damaged that may be the newest, unless the note has a copy of it, or when a
+    /// commit is missing that was acknowledged.
     init(of file: CInt, fileBytes: Int, mark: CommitMark.Contents) throws(StorageFailure) {
         let (first, second) = try MetaPages.read(file)
-        switch (first, second) {
-        case (nil, nil): throw .damaged("both meta pages of the data file are damaged: restore a backup")
-        case (let page?, nil), (nil, let page?):
-            try MetaPages.check(alone: page, mark)
-            (newest, isOtherDamaged) = (page, true)
-        case (let first?, let second?):
-            let (newer, older) =
-                first.transaction < second.transaction ? (second, first) : (first, second)
-            let isRegular = newer.transaction == older.transaction &+ 1 || newer.transaction == 0
-            if !isRegular, mark == .note(CommitMark.Note(older)) {
-                // No commit after the noted one has such a number, so the page with it is damaged.
-                (newest, isOtherDamaged) = (older, true)
-            } else {
-                try MetaPages.check(newer, before: older, isRegular: isRegular, mark)
-                (newest, isOtherDamaged) = (newer, !isRegular)
-            }
+        if let copy = MetaPages.copy(of: mark, insteadOf: first, second) {
+            (newest, damaged) = (copy, .newest)
+        } else {
+            (newest, damaged) = try MetaPages.judge(first, second, mark)
         }
         guard newest.isInItsPlace else {
             throw .damaged("the newest meta page stands in the place of the other: \(MetaPages.remedy)")
         }
         if let fault = newest.fault(fileBytes: fileBytes) {
             throw .damaged("the newest meta page can't be used, \(fault): \(MetaPages.remedy)")
+        }
+    }
+
+    /// The noted commit's page, if what stands in its place is damaged, and if the other page is of the commit before.
+    /// Else `nil`.
+    ///
+    /// Then the noted commit is the newest one: the next one would stand in the place of the other page. What it needs
+    /// was not written over: LMDB takes no page of the two newest commits for the next one.
+    private static func copy(
+        of mark: CommitMark.Contents, insteadOf first: MetaPage?, _ second: MetaPage?
+    ) -> MetaPage? {
+        guard case .note(let note) = mark, let copy = note.page, copy.transaction > 0 else { return nil }
+        let isFirst = copy.transaction & 1 == 0
+        let (present, other) = isFirst ? (first, second) : (second, first)
+        guard present != copy, let other, other.transaction == copy.transaction - 1, other.isInItsPlace,
+            other.pageBytes == copy.pageBytes
+        else { return nil }
+        // The page of another commit is not damaged: a disk has lost a write, or the note is behind. What differs in
+        // the number alone is of no other commit, as each changes the trees.
+        let number = MetaPage.transactionOffset
+        if let present, present.isInItsPlace, present.transaction != copy.transaction,
+            present.bytes[..<number] != copy.bytes[..<number]
+        {
+            return nil
+        }
+        return copy
+    }
+
+    private static func judge(
+        _ first: MetaPage?, _ second: MetaPage?, _ mark: CommitMark.Contents
+    ) throws(StorageFailure) -> (newest: MetaPage, damaged: Place?) {
+        switch (first, second) {
+        case (nil, nil): throw .damaged("both meta pages of the data file are damaged: restore a backup")
+        case (let page?, nil), (nil, let page?):
+            try check(alone: page, mark)
+            return (page, .other)
+        case (let first?, let second?):
+            let (newer, older) =
+                first.transaction < second.transaction ? (second, first) : (first, second)
+            let isRegular = newer.transaction == older.transaction &+ 1 || newer.transaction == 0
+            if !isRegular, mark == .note(CommitMark.Note(older)) {
+                // No commit after the noted one has such a number, so the page with it is damaged.
+                return (older, .other)
+            }
+            try check(newer, before: older, isRegular: isRegular, mark)
+            return (newer, isRegular ? nil : .other)
         }
     }
 
@@ -134,9 +175,24 @@ struct MetaPages {
 
     /// Writes the other page anew, as a copy of `page`, so that LMDB takes `page`.
     static func repairOther(of page: MetaPage, _ file: CInt) throws(StorageFailure) {
-        let copy = page.copyForOtherSlot
-        let slot = Int(page.transaction & 1 ^ 1)
-        guard pwrite(file, copy, copy.count, off_t(slot * page.pageBytes)) == copy.count, fsync(file) == 0 else {
+        try write(page.copyForOtherSlot, slot: Int(page.transaction & 1 ^ 1), pageBytes: page.pageBytes, file)
+    }
+
+    /// Writes the damaged page anew, so that LMDB takes the newest commit.
+    func repair(_ file: CInt) throws(StorageFailure) {
+        switch damaged {
+        case nil: break
+        case .other: try MetaPages.repairOther(of: newest, file)
+        case .newest:
+            let slot = Int(newest.transaction & 1)
+            try MetaPages.write(newest.bytes, slot: slot, pageBytes: newest.pageBytes, file)
+        }
+    }
+
+    private static func write(
+        _ bytes: [UInt8], slot: Int, pageBytes: Int, _ file: CInt
+    ) throws(StorageFailure) {
+        guard pwrite(file, bytes, bytes.count, off_t(slot * pageBytes)) == bytes.count, fsync(file) == 0 else {
             throw StorageFailure(errno, "writing a damaged meta page anew")
         }
     }

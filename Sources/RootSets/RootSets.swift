@@ -77,12 +77,14 @@ package final class RootSets: Sendable {
             configuration, lock, surroundings, health, newest, storageCheck, acceptsLoss: acceptsLoss,
             deferring: StructureCheck.deferred)
         if let loss = environment.possibleLoss { log(.critical, loss) }
+        if let restoration = environment.restoration { log(.error, restoration) }
         try environment.checkSharing(shared != nil)
         readers = ReadTransactionPool(environment)
         queue = CommitQueue(
             readers, configuration, surroundings, log, shared: shared, onLoss: onLoss
         ) { () throws(ServiceError) in
             let environment = try RootSets.open(configuration, lock, surroundings, health, newest, storageCheck)
+            if let restoration = environment.restoration { log(.error, restoration) }
             try environment.checkSharing(shared != nil)
             return environment
         }
@@ -178,7 +180,7 @@ package final class RootSets: Sendable {
         guard !health.isChecked, health.boundsWaits, let environment = try? readers.environment(),
             environment.trust.isOverdue(contents.databases)
         else { return }
-        throw ServiceError(.busy, detail: Limits.uncheckedMilliseconds, "the storage is being checked after its start")
+        throw StorageFailure.unchecked.asServiceError
     }
 
     /// Calls `body` with a snapshot of all sets. It contains every change that was acknowledged before this call.

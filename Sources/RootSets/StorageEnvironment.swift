@@ -26,6 +26,8 @@ final class StorageEnvironment: @unchecked Sendable {
     private let isOld: Bool
     /// What of the file's structure was left for later; `nil` when all of it was checked.
     private let structure: Lock<StructureCheck?>
+    /// Whether the newest meta page was damaged, and was written anew from its copy when this was opened.
+    private let isNewestRestored: Bool
     private let heldPages = Lock(HeldPages())
     /// `nil` when there is no table of readers, or one of another layout.
     private let places: ReaderPlaces?
@@ -95,8 +97,7 @@ final class StorageEnvironment: @unchecked Sendable {
         guard !lock.isRemoved else {
             throw ServiceError(.storageFailed, "\(DirectoryLock.removal): restart the service")
         }
-        self.lock = lock
-        self.newest = newest
+        (self.lock, self.newest) = (lock, newest)
         directories = BucketDirectories(surroundings)
         (path, self.bytesMax) = (directory + "/" + DataFile.fileName, bytesMax)
         let trust = DatabaseTrust(health)
@@ -106,10 +107,11 @@ final class StorageEnvironment: @unchecked Sendable {
         do throws(StorageFailure) {
             let use = try lock.use()
             isOld = use == .data
-            let (mark, contents, structure) = try StorageEnvironment.judge(
+            let (mark, contents, judgement) = try StorageEnvironment.judge(
                 directory, lock, use, makesNote: !isInspected, acceptsLoss: acceptsLoss, deferring)
             (self.mark, noted) = (mark, contents)
-            self.structure = Lock(structure)
+            structure = Lock(judgement?.structure)
+            isNewestRestored = judgement?.isNewestRestored ?? false
         } catch {
             throw error.asServiceError
         }
@@ -184,7 +186,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it is damaged
     /// or has a format that this version does not read.
     init(reading directory: String) throws(ServiceError) {
-        (lock, mark, noted, isOld, readerTable) = (nil, nil, .none, false, nil)
+        (lock, mark, noted, isOld, isNewestRestored, readerTable) = (nil, nil, .none, false, false, nil)
         newest = NewestCommit()
         structure = Lock(nil)
         directories = BucketDirectories(StorageSurroundings())
@@ -315,11 +317,12 @@ final class StorageEnvironment: @unchecked Sendable {
         }
     }
 
-    /// Judges the files before LMDB opens them. Returns the note of the newest commit, and what was left for later.
+    /// Judges the files before LMDB opens them. Returns the note of the newest commit, and what was found in the data
+    /// file, if there is one.
     private static func judge(
         _ directory: String, _ lock: DirectoryLock, _ use: DirectoryLock.Use, makesNote: Bool, acceptsLoss: Bool,
         _ deferring: [DatabaseName]
-    ) throws(StorageFailure) -> (CommitMark?, CommitMark.Contents, StructureCheck?) {
+    ) throws(StorageFailure) -> (CommitMark?, CommitMark.Contents, DataFile.Judgement?) {
         // LMDB would take a missing or empty data file for a new storage. The loss of the data would go unnoticed.
         let isNoted = try CommitMark.contents(in: directory) != .none
         let isUsed = use == .data || isNoted
@@ -342,11 +345,11 @@ final class StorageEnvironment: @unchecked Sendable {
                 "\(CommitMark.fileName) is not what was written: whether the newest commit is there can't be told; "
                     + MetaPages.remedy)
         }
-        let structure = try DataFile.withFile(in: directory) { file throws(StorageFailure) in
+        let judgement = try DataFile.withFile(in: directory) { file throws(StorageFailure) in
             try file.judge(contents, deferring: deferring)
         }
         try ReaderTable.prepare(in: directory)
-        return (mark, contents, structure)
+        return (mark, contents, judgement)
     }
 
     /// Checks the structure of a database if that was left for later, and with the last one the list of free pages.
@@ -483,6 +486,14 @@ final class StorageEnvironment: @unchecked Sendable {
         return
             "changes may be lost: \(CommitMark.fileName) said \(CommitMark.acceptance), and the storage "
             + end
+    }
+
+    /// What was written anew before the file was opened, as a line for the log; `nil` when nothing was.
+    var restoration: String? {
+        guard isNewestRestored else { return nil }
+        return
+            "the newest meta page of \(DataFile.fileName) was damaged, and was written anew from its copy in "
+            + "\(CommitMark.fileName): no change is missing, but see to the disk"
     }
 
     /// Makes what is in the file durable, and notes its newest commit. A process that was killed may have left a commit

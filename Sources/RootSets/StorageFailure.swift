@@ -27,7 +27,7 @@ struct StorageFailure: Error {
     var text: String { isWhole ? action : "\(action): \(String(cString: mdb_strerror(code)))" }
 
     /// The check of the start has not come to what is read.
-    static let unchecked = StorageFailure(EAGAIN, "checking the storage after its start")
+    static let unchecked = StorageFailure(EAGAIN, "the storage is being checked after its start", isWhole: true)
 
     /// The error that a client gets.
     var asServiceError: ServiceError {
@@ -36,6 +36,7 @@ struct StorageFailure: Error {
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC, MDB_VERSION_MISMATCH, MDB_INVALID, MDB_INCOMPATIBLE,
             MDB_BAD_VALSIZE, MDB_BAD_TXN, MDB_BAD_DBI, MDB_MAP_RESIZED, STORAGE_FAULT:
             return ServiceError(.storageDamaged, detail: UInt32(bitPattern: code), text)
+        case EAGAIN where isWhole: return ServiceError(.busy, detail: Limits.uncheckedMilliseconds, text)
         case ECANCELED where isWhole: return ServiceError(.busy, text)
         default:
             return ServiceError(.storageFailed, detail: UInt32(bitPattern: code), text)

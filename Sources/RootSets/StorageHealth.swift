@@ -60,7 +60,7 @@ package final class StorageHealth: Sendable {
     package var isChecked: Bool { checked.load(ordering: .acquiring) }
 
     /// Whether readers wait only `Limits.uncheckedWaitMilliseconds` after the beginning of the check for it to come to
-    /// what they read. Then they get `storageFailed`, unless `RootSets.admit` has refused the request before.
+    /// what they read. Then they get `busy` with a time, as from `RootSets.admit`.
     package var boundsWaits: Bool {
         get { areWaitsBounded.load(ordering: .acquiring) }
         set { areWaitsBounded.store(newValue, ordering: .releasing) }

@@ -4,9 +4,9 @@ import Foundation
 /// Checks a data directory. A service may have it open in another process.
 package enum StorageInspection {
     /// Everything in the storage that is not what was written, `Limits.storageFindingsMax` findings at most. Changes
-    /// nothing that is stored, but does what a start does: writes a damaged older meta page anew, and lengthens a file
-    /// that lacks free pages at its end. While another process has the directory open, its newest commit is checked,
-    /// and nothing is changed. Must not be called in a process that has it open itself.
+    /// nothing that is stored, but does what a start does: writes a damaged meta page anew if it can, and lengthens a
+    /// file that lacks free pages at its end. While another process has the directory open, its newest commit is
+    /// checked, and nothing is changed. Must not be called in a process that has it open itself.
     ///
     /// Throws `storageFailed` when there is no storage, or when it has format 1, which has no checksums, and `busy`
     /// when the check would take the service's room.
@@ -26,7 +26,8 @@ package enum StorageInspection {
         }
         do throws(StorageFailure) {
             let loss = environment.possibleLoss.map { [lost($0)] } ?? []
-            return loss + (try findings(in: environment))
+            let mended = environment.restoration.map { [restored($0)] } ?? []
+            return loss + mended + (try findings(in: environment))
         } catch {
             throw error.asServiceError
         }
@@ -42,6 +43,11 @@ package enum StorageInspection {
         StorageFinding(
             kind: .reading, distrusted: [], what: reason,
             meaning: "the last changes before the end of the service may be missing; its next start says so, too")
+    }
+
+    private static func restored(_ what: String) -> StorageFinding {
+        StorageFinding(
+            kind: .reading, distrusted: [], what: what, meaning: "it is whole again, and what it leads to is checked")
     }
 
     private static func unreadable(_ reason: String) -> StorageFinding {

@@ -28,7 +28,7 @@ package enum StorageRepair {
             let done = try write(source, to: target)
             let isCertain = environment.possibleLoss == nil
             let kept = "the damaged file is kept as \(try exchange(directory, target, isNoted: isCertain))"
-            return done + (environment.possibleLoss.map { [$0] } ?? []) + [kept]
+            return done + [environment.restoration, environment.possibleLoss].compactMap { $0 } + [kept]
         } catch {
             try? FileManager.default.removeItem(atPath: target)
             throw error.asServiceError
@@ -77,7 +77,8 @@ package enum StorageRepair {
         }
         do throws(StorageFailure) {
             guard try StorageInspection.findings(in: environment).isEmpty else { return .damaged(environment) }
-            return .intact(environment.possibleLoss.map { ["no entry is damaged", $0] } ?? ["nothing is damaged"])
+            let lines = [environment.restoration, environment.possibleLoss].compactMap { $0 }
+            return .intact(lines.isEmpty ? ["nothing is damaged"] : ["no entry is damaged"] + lines)
         } catch {
             throw error.asServiceError
         }

@@ -78,8 +78,7 @@ package final class VerificationRequest: @unchecked Sendable {
 }
 
 extension ServiceError {
-    /// Whether the storage has refused what one proof needs, and perhaps nothing that another one needs.
-    var isOfSingleProofs: Bool {
-        code == .storageDamaged || code == .storageFailed && detail == UInt32(bitPattern: EAGAIN)
-    }
+    /// Whether the storage has refused what one proof needs, and perhaps nothing that another one needs: it is damaged,
+    /// or the check of the start has not come to it.
+    var isOfSingleProofs: Bool { code == .storageDamaged || code == .busy && detail == Limits.uncheckedMilliseconds }
 }

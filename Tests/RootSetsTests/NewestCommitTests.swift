@@ -109,7 +109,7 @@ struct NewestCommitTests {
         let note = try #require(CommitMark.Note(try storage.bytes("newest-commit")))
         #expect(note.sequence == 6)
         var first = newer.bytes
-        first.replaceSubrange(144..<152, with: [1, 0, 0, 0, 0, 0, 0, 0])
+        first.replaceSubrange(144..<152, with: [2 - UInt8(newer.transaction & 1), 0, 0, 0, 0, 0, 0, 0])
         let restored = try #require(MetaPage(first, slot: Int(newer.transaction & 1)))
         try storage.write("newest-commit", CommitMark.Note(restored, sequence: 7).bytes)
         #expect(storage.refusal()?.contains("change 7 was acknowledged, and the data end with change 6") == true)
@@ -182,18 +182,92 @@ struct NewestCommitTests {
         #expect(try #require(storage.refusal()).contains("may have been the newest"))
     }
 
-    @Test("Each bit of the newest meta page counts, and an older page that claims to be newer is no commit")
+    /// The note in the form of earlier versions, without a copy of the meta page.
+    private func bare(_ note: [UInt8]) -> [UInt8] {
+        var bytes = Array(note[..<24])
+        bytes.appendInteger(bytes.withUnsafeBytes { Checksum.of($0, seed: 0) })
+        return bytes
+    }
+
+    @Test("Each bit of the newest meta page counts: the page is written anew from its copy, or it is refused")
     func eachBit() throws {
+        let storage = try ClosedStorage()
+        let newer = try storage.metaPages().newer
+        let data = try storage.bytes("data.mdb")
+        let note = try storage.bytes("newest-commit")
+        for bit in stride(from: 0, to: 152 * 8, by: 7) {
+            for hasCopy in [false, true] {
+                try storage.write("data.mdb", data)
+                try storage.write("newest-commit", hasCopy ? note : bare(note))
+                try storage.change("data.mdb") { $0[storage.offset(of: newer) + bit / 8] ^= 1 << UInt8(bit % 8) }
+                if hasCopy {
+                    #expect(storage.rootCount == 5, "bit \(bit)")
+                    #expect(try storage.metaPages().newer == newer, "bit \(bit)")
+                    continue
+                }
+                // The unused half of the page's header means nothing.
+                if (8..<10).contains(bit / 8) || (12..<16).contains(bit / 8) { continue }
+                #expect(storage.refusal() != nil, "bit \(bit)")
+            }
+        }
+    }
+
+    @Test("A newest meta page of zeros or garbage is written anew from its copy, which the log and a check tell")
+    func restored() throws {
+        let storage = try ClosedStorage()
+        let newer = try storage.metaPages().newer
+        let data = try storage.bytes("data.mdb")
+        let note = try storage.bytes("newest-commit")
+        var random = SeededGenerator(seed: runSeed)
+        let place = storage.offset(of: newer)
+        for bytes in [[UInt8](repeating: 0, count: 4096), random.bytes(4096), random.bytes(77)] {
+            for checks in [false, true] {
+                try storage.write("data.mdb", data)
+                try storage.write("newest-commit", note)
+                try storage.change("data.mdb") { $0.replaceSubrange(place..<place + bytes.count, with: bytes) }
+                let said = "was damaged, and was written anew from its copy in newest-commit: no change is missing"
+                if checks {
+                    let findings = try StorageInspection.findings(in: storage.folder)
+                    #expect(findings.count == 1 && findings[0].what.contains(said), "\(findings)")
+                    #expect(try StorageInspection.findings(in: storage.folder).isEmpty)
+                } else {
+                    let log = Shared<[String]>([])
+                    let configuration = RootSets.Configuration(directory: storage.folder)
+                    try RootSets(configuration, log: Log { line in log.with { $0.append("\(line)") } }).close()
+                    #expect(log.value.count == 1 && log.value[0].contains(said), "\(log.value)")
+                }
+                #expect(storage.rootCount == 5, "seed \(runSeed)")
+            }
+        }
+    }
+
+    @Test("A copy is not taken for a commit that is not the newest, or where the other page is damaged, too")
+    func copyOfAnotherCommit() throws {
+        let storage = try ClosedStorage()
+        let (newer, older) = try storage.metaPages()
+        // The disk has lost the other page's write, and has the page of the commit behind it.
+        var later = newer.bytes
+        later[100] ^= 1
+        withUnsafeBytes(of: (newer.transaction + 2).littleEndian) { later.replaceSubrange(144..<152, with: $0) }
+        let data = try storage.bytes("data.mdb")
+        let note = try storage.bytes("newest-commit")
+        let place = storage.offset(of: newer)
+        try storage.change("data.mdb") { $0.replaceSubrange(place..<place + 152, with: later) }
+        #expect(storage.refusal() != nil)
+        #expect(Array(try storage.bytes("data.mdb")[place..<place + 152]) == later)
+        try storage.write("data.mdb", data)
+        try storage.write("newest-commit", note)
+        try storage.change("data.mdb") { bytes in
+            for page in [newer, older] { bytes[storage.offset(of: page) + 16] ^= 1 }
+        }
+        #expect(storage.refusal()?.contains("both meta pages") == true)
+    }
+
+    @Test("An older page that claims to be newer is no commit")
+    func raisedNumber() throws {
         let storage = try ClosedStorage()
         let (newer, older) = try storage.metaPages()
         let data = try storage.bytes("data.mdb")
-        for bit in stride(from: 0, to: 152 * 8, by: 7) {
-            try storage.write("data.mdb", data)
-            try storage.change("data.mdb") { $0[storage.offset(of: newer) + bit / 8] ^= 1 << UInt8(bit % 8) }
-            // The unused half of the page's header means nothing.
-            if (8..<10).contains(bit / 8) || (12..<16).contains(bit / 8) { continue }
-            #expect(storage.refusal() != nil, "bit \(bit)")
-        }
         for raised in [newer.transaction + 1, newer.transaction + 2, newer.transaction + 4096] {
             for note in [CommitMark.Note(newer).bytes, CommitMark.Note(older).bytes, []] {
                 try storage.write("newest-commit", note)

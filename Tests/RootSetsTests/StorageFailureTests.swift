@@ -23,6 +23,12 @@ struct StorageFailureTests {
         #expect(error.code == .busy && error.detail == 0 && error.reason == "the check was given up")
     }
 
+    @Test("What the check of a start has not come to is busy, with a time: it is only said to who reads")
+    func unchecked() {
+        let error = StorageFailure.unchecked.asServiceError
+        #expect(error.code == .busy && error.retryAfter == .milliseconds(100))
+    }
+
     @Test("A storage without a free place for a reader has failed")
     func readersFull() {
         // LMDB's MDB_READERS_FULL.

@@ -161,7 +161,7 @@ struct StoredValueTests {
         #expect(try snapshot.statistics().roots == 304)
         for name in withoutMeta {
             let error = thrownServiceError { try damaged.expectRight(name, snapshot) }
-            #expect(error?.code == .storageFailed && error?.detail == UInt32(EAGAIN), "\(name)")
+            #expect(error?.code == .busy && error?.detail == Limits.uncheckedMilliseconds, "\(name)")
         }
         #expect(.now - begin >= .milliseconds(900))
         #expect(environment.trust.isOverdue([.packed, .large]) && !environment.trust.isOverdue([.meta]))
@@ -264,6 +264,36 @@ struct StoredValueTests {
             // The log becomes shorter from its damaged beginning on.
             try applier.finish(trimmingLogTo: 0, count: 100)
         }
+    }
+
+    @Test("Removals of what is intact get through beside one in the same commit that meets damage")
+    func groupMeetsDamage() throws {
+        let damaged = try DamagedStorage()
+        try damaged.flip(.packed, try damaged.entry(.packed).key, bit: 16 * 8 + 70)
+        let sets = try damaged.checked()
+        let release = DispatchSemaphore(value: 0)
+        let outcomes = Lock<[Int: ServiceError.Code?]>([:])
+        func removal(_ number: UInt8) -> Change {
+            var edit = Edit()
+            edit.records = [RecordEdit([number, 1], value: nil)]
+            return .edit(edit)
+        }
+        // The writer answers one removal until the others wait, so that it takes them together.
+        sets.submit(Mutation(removal(9))) { _ in release.wait() }
+        for number in 0..<5 {
+            let change: Change =
+                number == 2 ? .removeRoots(damaged.deck, [damaged.members[0]]) : removal(UInt8(number))
+            sets.submit(Mutation(change)) { result in
+                outcomes.withLock { $0[number] = ServiceError.code { () throws(ServiceError) in _ = try result.get() } }
+            }
+        }
+        release.signal()
+        #expect(becomesTrue { outcomes.withLock { $0.count } == 5 })
+        #expect(outcomes.withLock { $0 } == [0: nil, 1: nil, 2: .storageDamaged, 3: nil, 4: nil])
+        try sets.read { snapshot throws(ServiceError) in
+            for number in [0, 1, 3, 4] as [UInt8] { #expect(try snapshot.record([number, 1]) == nil) }
+        }
+        sets.close()
     }
 
     @Test("An entry that is out of date, though intact, is found, and its database is no longer believed")

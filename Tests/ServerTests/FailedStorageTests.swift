@@ -48,4 +48,28 @@ struct FailedStorageTests {
         #expect(!after.contains { $0.name == "roots" })
         #expect(try await client.hello().version == 1)
     }
+
+    @Test("A data folder that is deleted under a service acknowledges no change, and nothing new takes its place")
+    func deletedFolder() async throws {
+        let service = try TestService()
+        let client = try service.client()
+        let name = try #require(CollaborationIdentifier("deck"))
+        try await client.createCollaboration(name, policy: .challenge)
+        try await client.addRoots([.zero], to: name)
+        let folder = service.directory.path + "/data"
+        try FileManager.default.removeItem(atPath: folder)
+        for _ in 0..<3 {
+            #expect(
+                await code { () throws(ServiceError) in _ = try await client.removeRoots([.zero], from: name) }
+                    == .storageDamaged)
+            #expect(await code { () throws(ServiceError) in try await client.ping() } == .storageDamaged)
+            #expect(
+                await code { () throws(ServiceError) in _ = try await client.testRoots([.zero], in: name) }
+                    == .storageDamaged)
+            // Long enough for an attempt to open the storage again.
+            try await Task.sleep(for: .milliseconds(1200))
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder + "/data.mdb"))
+        #expect(try await client.hello().version == 1)
+    }
 }
