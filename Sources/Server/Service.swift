@@ -243,7 +243,7 @@ package final class Service: Sendable {
     private static func openness(_ configuration: Configuration) -> String {
         let others =
             (configuration.endpoints + configuration.inheritedEndpoints(for: .clients)).allSatisfy(\.isLoopback)
-            ? "" : ", and connections from elsewhere nothing but hello and ping"
+            ? "" : ", and connections from elsewhere nothing but hello, ping and read snapshot"
         return "no principal is configured: every connection from this machine may do everything\(others) "
             + "(rootgate keys create makes the first principal)"
     }
@@ -309,7 +309,7 @@ package final class Service: Sendable {
                             + "was set back, what had expired may be valid again")
                 }
                 let behind = Double(durable.milliseconds) / 1000 - date().timeIntervalSince1970
-                if behind > Double(Limits.clockStoredSeconds) {
+                if !durable.hadNone, behind > Double(Limits.clockStoredSeconds) {
                     log(
                         .warning,
                         "the date is \(Int(behind)) s behind the file \(DurableClock.fileName): see that it is right; "

@@ -273,24 +273,27 @@ struct ParticipantsTests {
         }
     }
 
-    @Test("There is no access when one of its records is missing or damaged")
+    @Test("There is no access when one of its records is missing, and a damaged one is an error")
     func damagedAccess() throws {
         let permissions = StoredRecord(key: [1], version: 5, value: [1])
-        func access(_ permissions: StoredRecord?, _ value: [UInt8]) -> Access? {
-            Access(
-                OwnAccess(StoredRecord(key: [2], version: 3, value: value)), DefaultPermission(permissions))
+        func access(_ permissions: StoredRecord?, _ value: [UInt8]?) throws -> Access? {
+            let own = try OwnAccess(value.map { StoredRecord(key: [2], version: 3, value: $0) })
+            return Access(own, try DefaultPermission(permissions))
         }
-        let follower = try #require(access(permissions, [0, 3]))
+        func isDamaged(_ permissions: StoredRecord?, _ value: [UInt8]) -> Bool {
+            thrownServiceError { _ = try access(permissions, value) }?.code == .storageDamaged
+        }
+        let follower = try #require(try access(permissions, [0, 3]))
         #expect(follower.permission == .readOnly && follower.role == .member && follower.since == 5)
-        let other = try #require(access(permissions, [2, 2]))
+        let other = try #require(try access(permissions, [2, 2]))
         #expect(other.permission == .readWrite && other.role == .administrator && other.since == 3)
         for value: [UInt8] in [[], [0], [0, 3, 0], [3, 3], [0, 0], [1, 4]] {
-            #expect(access(permissions, value) == nil)
+            #expect(isDamaged(permissions, value), "\(value)")
         }
-        #expect(access(nil, [2, 3]) == nil)
-        #expect(Access(nil, DefaultPermission(permissions)) == nil)
-        #expect(access(StoredRecord(key: [1], version: 5, value: []), [2, 3]) == nil)
-        #expect(access(StoredRecord(key: [1], version: 5, value: [7]), [0, 3]) == nil)
+        #expect(try access(nil, [2, 3]) == nil)
+        #expect(try access(permissions, nil) == nil)
+        #expect(isDamaged(StoredRecord(key: [1], version: 5, value: []), [2, 3]))
+        #expect(isDamaged(StoredRecord(key: [1], version: 5, value: [7]), [0, 3]))
     }
 
     @Test("Pages of any size have every participant once, in the order of the root hashes")

@@ -49,6 +49,63 @@ struct StartingTests {
         #expect(try world.participants(of: collaboration)[person(1)]?.displayName == "Ana Lopes")
     }
 
+    /// The name of the owner, person 1, who took part before as "Annie" or not at all.
+    private func nameOfOwner(
+        _ components: NameComponents?, _ ownerName: String?, byPreparing: Bool, tookPart: Bool
+    ) throws -> String? {
+        let world = World()
+        var metadata = deckMetadata()
+        metadata.initiatorNameComponents = components
+        var request = try prepare(metadata)
+        request.ownerName = ownerName
+        let collaboration = try world.send(request).collaborationIdentifier
+        if tookPart {
+            try world.send(AddParticipants([NewParticipant(person(1), displayName: "Annie")], to: collaboration))
+        }
+        if byPreparing {
+            request.ownerIdentity = person(1)
+            try world.send(request)
+        } else {
+            try world.send(ClaimOwnership(of: collaboration, by: try account("ana"), as: person(1)))
+        }
+        return try world.participants(of: collaboration)[person(1)]?.displayName
+    }
+
+    @Test("The owner has the same name by preparing and by claiming: the initiator's", arguments: [true, false])
+    func ownerNameOfBothWays(byPreparing: Bool) throws {
+        let ana = NameComponents(givenName: "Ana", familyName: "Lopes")
+        let names: [(NameComponents?, String?, String?)] = [
+            (ana, "The owner", "Ana Lopes"), (ana, nil, "Ana Lopes"), (nil, "The owner", "The owner"),
+            (NameComponents(), "The owner", "The owner"), (NameComponents(nickname: " "), "", nil), (nil, nil, nil),
+        ]
+        for (components, ownerName, expected) in names {
+            for tookPart in [false, true] {
+                let name = try nameOfOwner(components, ownerName, byPreparing: byPreparing, tookPart: tookPart)
+                #expect(name == expected ?? (tookPart ? "Annie" : nil))
+            }
+        }
+    }
+
+    @Test("A nameless request that makes the owner leaves the name that the start has said")
+    func ownerNameOfTheStart() throws {
+        var metadata = deckMetadata()
+        metadata.initiatorNameComponents = NameComponents(givenName: "Ana")
+        let collaboration = try world.send(try prepare(metadata)).collaborationIdentifier
+        var again = try prepare(deckMetadata())
+        again.ownerIdentity = person(1)
+        try world.send(again)
+        #expect(try world.participants(of: collaboration)[person(1)]?.displayName == "Ana")
+    }
+
+    @Test("A claim with a blank name does not take a participant's name away")
+    func blankNameOfAClaim() throws {
+        let collaboration = try world.send(try prepare(deckMetadata())).collaborationIdentifier
+        try world.send(AddParticipants([NewParticipant(person(1), displayName: "Annie")], to: collaboration))
+        let owner = try account("ana")
+        try world.send(ClaimOwnership(of: collaboration, by: owner, as: person(1), displayName: " "))
+        #expect(try world.participants(of: collaboration)[person(1)]?.displayName == "Annie")
+    }
+
     @Test("Starting again without another choice changes nothing, and tells what holds")
     func again() throws {
         let first = try world.send(try prepare(deckMetadata()))

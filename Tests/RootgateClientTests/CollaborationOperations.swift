@@ -121,7 +121,9 @@ extension PrepareCollaboration: ModelledRequest {
     func expected(_ model: inout CollaborationModel, _ answer: Answer?) throws(ServiceError) -> Answer {
         let name = try checkedName(model)
         let start = CollaborationModel.Start(owner: owner, local: metadata.localIdentifier)
-        if let known = model.starts[start] { return try expected(&model, sharedAgain: known, name: ownerName ?? name) }
+        if let known = model.starts[start] {
+            return try expected(&model, sharedAgain: known, name: nameOfInitiator(name))
+        }
         try checkOptions(model)
         // Its identifier is gone.
         if model.isRepeating { throw model.refusal(.mutationConflict) }
@@ -145,6 +147,11 @@ extension PrepareCollaboration: ModelledRequest {
         return name
     }
 
+    /// `name`: that of the initiator's components.
+    private func nameOfInitiator(_ name: String?) -> String? {
+        name ?? "" != "" ? name : ownerName ?? "" != "" ? ownerName : nil
+    }
+
     /// The options of a start.
     @discardableResult
     fileprivate func checkOptions(_ model: CollaborationModel) throws(ServiceError) -> ShareOptions {
@@ -166,8 +173,8 @@ extension PrepareCollaboration: ModelledRequest {
         shared.defaultPermission = metadata.defaultPermission
         shared.began = sequence
         shared.initiatorHandle = metadata.initiatorHandle
-        shared.initiatorName = name ?? "" != "" ? name : ownerName ?? "" != "" ? ownerName : nil
-        if let ownerIdentity { try shared.own(ownerIdentity, ownerName ?? name, model, sequence) }
+        shared.initiatorName = nameOfInitiator(name)
+        if let ownerIdentity { try shared.own(ownerIdentity, shared.initiatorName, model, sequence) }
         model.starts[start] = identifier
         model.collaborations[identifier] = shared
         if !model.history.contains(where: { $0.identifier == identifier }) { model.history.append((identifier, start)) }
@@ -223,7 +230,7 @@ extension PrepareCollaboration: ModelledRequest {
         }
         let sequence = model.commit()
         if shared.permission != before.permission { shared.since = sequence }
-        if claims, let ownerIdentity { try shared.own(ownerIdentity, name, model, sequence) }
+        if claims, let ownerIdentity { try shared.own(ownerIdentity, name ?? shared.initiatorName, model, sequence) }
         model.collaborations[known] = shared
         return prepared(shared, isNew: false, sequence: sequence)
     }
@@ -267,7 +274,7 @@ extension CollaborationModel.Shared {
             let owner = NewParticipant(person, displayName: name, role: .owner, permission: .readWrite)
             return letIn(owner, at: model.now, sequence)
         }
-        member.name = name ?? member.name
+        if let name, name != "" { member.name = name }
         (member.role, member.permission, member.since) = (.owner, .readWrite, sequence)
         members[person] = member
     }

@@ -1,6 +1,7 @@
 import Collaboration
 import Core
 import Identity
+import Principals
 import RootSets
 import RootgateClient
 import ServiceTestSupport
@@ -17,7 +18,7 @@ struct BehindTests {
     private final class Scene {
         let logs: [SteeredLog]
         let services: [Service]
-        let clients: [RootgateClient]
+        private(set) var clients: [RootgateClient]
         private let scratch = ScratchDirectory()
 
         init(_ adjust: (Int, inout Configuration) -> Void = { _, _ in }) throws {
@@ -67,6 +68,30 @@ struct BehindTests {
             return try await asked.value
         }
 
+        /// Gives the services an administrator, whose key the clients have from now on.
+        func beGuarded() async throws {
+            let key = APIKey.random()
+            _ = try await clients[0].send(
+                CreatePrincipal(
+                    try GuardedService.name("root"), roles: [LimitedRole(.administer, prefixes: [.every])],
+                    key: NewKey(KeyHash(key))))
+            let anonymous = clients
+            clients = try services.map {
+                try RootgateClient($0.endpoints[0], configuration: .init(requestTimeout: patience, key: key))
+            }
+            let isGuarded = try await comesTrue {
+                do throws(ServiceError) {
+                    _ = try await anonymous[1].statistics()
+                    return false
+                } catch {
+                    return error.code == .roleMissing
+                }
+            }
+            #expect(isGuarded)
+            for client in anonymous { client.close() }
+            for client in clients { _ = try await client.send(ListPrincipals()) }
+        }
+
         func deck(_ name: String) async throws -> CollaborationIdentifier {
             var metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: name))
             metadata.defaultPermission = .readWrite
@@ -108,8 +133,69 @@ struct BehindTests {
         await #expect(throws: ServiceError(.busy, "")) {
             try await scene.clients[1].send(ReadNotices(.collaboration(none)))
         }
+        let bo = try #require(Account("bo"))
+        await #expect(throws: ServiceError(.busy, "")) {
+            try await scene.clients[1].send(AcceptInvitation(.random(), for: bo))
+        }
         scene.logs[1].isSilent = false
         await #expect(throws: ServiceError(.unknownCollaboration, "")) { try await scene.clients[1].state(of: none) }
+    }
+
+    @Test("A removal by administrators reaches what another service has just made, and is not called needless")
+    func principals() async throws {
+        let scene = try Scene()
+        try await scene.beGuarded()
+        let (guest, other) = (try GuardedService.name("guest"), try GuardedService.name("other"))
+        let key = KeyHash(APIKey.random())
+        scene.fallBehind()
+        _ = try await scene.clients[0].send(CreatePrincipal(guest, roles: [], key: NewKey(key)))
+        let keyless = try await scene.expectWaits("removeKey") { try await $0.send(RemoveKey(key.identifier)) }
+        #expect(keyless.changed == 1 && keyless.sequence != nil)
+        scene.fallBehind()
+        let role = LimitedRole(.observe, prefixes: [.every])
+        _ = try await scene.clients[0].send(UpdatePrincipal(guest, roles: .set([role])))
+        let powerless = try await scene.expectWaits("updatePrincipal") {
+            try await $0.send(UpdatePrincipal(guest, roles: .clear))
+        }
+        #expect(powerless.changed == 1 && powerless.sequence != nil)
+        scene.fallBehind()
+        _ = try await scene.clients[0].send(CreatePrincipal(other, roles: [role]))
+        let removed = try await scene.expectWaits("removePrincipal") { try await $0.send(RemovePrincipal(other)) }
+        #expect(removed.changed == 1 && removed.sequence != nil)
+        // What is not there is said to be not there.
+        let none = try await scene.clients[1].send(RemovePrincipal(other))
+        #expect(none.changed == 0 && none.sequence == nil)
+    }
+
+    @Test("An invitation that another service has just made is accepted, and not called unknown")
+    func invitation() async throws {
+        let scene = try Scene()
+        let deck = try await scene.deck("deck")
+        let token = InvitationToken.random()
+        let bo = try #require(Account("bo"))
+        scene.fallBehind()
+        _ = try await scene.clients[0].send(CreateInvitation(to: deck, token: token))
+        let accepted = try await scene.expectWaits("acceptInvitation") {
+            try await $0.send(AcceptInvitation(token, for: bo))
+        }
+        #expect(accepted.state == .accepted && accepted.collaborationIdentifier == deck)
+        #expect(try await scene.clients[1].send(AcceptInvitation(.random(), for: bo)).refusal == .unknown)
+    }
+
+    @Test("The receipt of a request that was applied is repeated by a service that is behind, without a wait")
+    func repetition() async throws {
+        let scene = try Scene()
+        scene.fallBehind()
+        let deck = try await scene.deck("deck")
+        let request = AddParticipants([NewParticipant(try scene.participant(in: deck))], to: deck)
+        let identifier = MutationIdentifier.random()
+        let added = try await scene.expectWaits("addParticipants") {
+            try await $0.send(request, identifier: identifier)
+        }
+        #expect(added.changed == 1 && added.sequence != nil)
+        scene.fallBehind()
+        let again = try await scene.clients[1].send(request, identifier: identifier)
+        #expect(again.changed == 0 && again.sequence == added.sequence)
     }
 
     @Test("A full service removes whom another one has just added, and does not say that there was nobody to remove")

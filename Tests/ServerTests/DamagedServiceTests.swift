@@ -38,8 +38,12 @@ struct DamagedServiceTests {
             try await client.ping()
         }
         #expect(.now - begin < .seconds(30))
-        for name in [DatabaseName.packed, .large] { trust.noteChecked(name) }
+        for name in [DatabaseName.records, .packed, .large] { trust.noteChecked(name) }
         #expect(await refusal { _ = try await client.state(of: deck) } == nil)
+        let nobody = try #require(PrincipalName("nobody"))
+        // A change of the layer looks for an earlier one with its identifier, which is checked last.
+        let change = await refusal { _ = try await client.send(RemovePrincipal(nobody)) }
+        #expect(change?.retryAfter == .milliseconds(100))
         #expect(await refusal { _ = try await client.changes(after: 0) }?.code == .busy)
         for name in DatabaseName.allCases { trust.noteChecked(name) }
         #expect(await refusal { _ = try await client.changes(after: 0) } == nil)
@@ -89,5 +93,32 @@ struct DamagedServiceTests {
         #expect(becomesTrue { health.isChecked })
         health.report(.damaged, "as a test says")
         #expect(try await client.open(try person.proof(ofDevice: 0, signing: challenge), in: deck).grant != nil)
+    }
+
+    @Test("Who shows a proof or a grant gets the error, not less access, while the record of the access is damaged")
+    func access() async throws {
+        let service = try TestService { $0.linkBase = "https://decks.example/c" }
+        let client = try service.client()
+        let metadata = CollaborationMetadata(localIdentifier: LocalCollaborationIdentifier(rawValue: "deck"))
+        let deck = try await client.send(
+            PrepareCollaboration(owner: try #require(Account("olga")), metadata: metadata)
+        ).collaborationIdentifier
+        let person = try Person(deviceCount: 1).identity(in: deck)
+        let identity = PersonIdentity(rootHash: person.rootHash)
+        _ = try await client.send(AddParticipants([NewParticipant(identity)], to: deck))
+        let proof = try person.proof(ofDevice: 0, signing: try await client.challenge())
+        let grant = try #require(try await client.open(proof, in: deck).grant)
+        #expect(try await client.check([GrantCheck(grant, in: deck)]).first?.status == .valid)
+        let again = try person.proof(ofDevice: 0, signing: try await client.challenge())
+        #expect(becomesTrue { service.service.resources.rootSets.health.isChecked })
+        var edit = Edit(deck)
+        edit.records = [RecordEdit(OwnAccess.key(deck, identity), value: [7])]
+        _ = try service.service.resources.rootSets.apply(Mutation(.edit(edit)))
+        await #expect(throws: ServiceError(.storageDamaged, "")) {
+            _ = try await client.check([GrantCheck(grant, in: deck)])
+        }
+        await #expect(throws: ServiceError(.storageDamaged, "")) { _ = try await client.open(again, in: deck) }
+        // Whoever was shut out by the damage is removed as anybody.
+        #expect(try await client.removeRoots([person.rootHash], from: deck).changed == 1)
     }
 }

@@ -9,7 +9,7 @@ package struct Access: Hashable, Sendable {
     private let ownVersion: UInt64
     private let defaultVersion: UInt64
 
-    /// `nil` when one of the records is missing or damaged: then nothing is permitted.
+    /// `nil` when one of the records is missing: then nothing is permitted.
     package init?(_ own: OwnAccess?, _ defaultPermission: DefaultPermission?) {
         guard let own, let defaultPermission else { return nil }
         role = own.role

@@ -14,11 +14,14 @@ package struct DefaultPermission: Hashable, Sendable {
         self.version = version
     }
 
-    /// `nil` when there is no record, or when it is damaged.
-    package init?(_ record: StoredRecord?) {
-        guard let record,
-            let read = record.value.withRawBytes({ DefaultPermission(version: record.version, value: $0) })
-        else { return nil }
+    /// `nil` when there is no record.
+    ///
+    /// Throws `storageDamaged` when it is damaged.
+    package init?(_ record: StoredRecord?) throws(ServiceError) {
+        guard let record else { return nil }
+        guard let read = record.value.withRawBytes({ DefaultPermission(version: record.version, value: $0) }) else {
+            throw ServiceError(.storageDamaged, "the record of a collaboration's default permission is damaged")
+        }
         self = read
     }
 

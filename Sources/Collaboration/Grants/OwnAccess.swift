@@ -19,11 +19,20 @@ package struct OwnAccess: Hashable, Sendable {
         self.version = version
     }
 
-    /// `nil` when there is no record, or when it is damaged.
-    package init?(_ record: StoredRecord?) {
-        guard let record, let read = record.value.withRawBytes({ OwnAccess(version: record.version, value: $0) })
-        else { return nil }
+    /// `nil` when there is no record.
+    ///
+    /// Throws `storageDamaged` when it is damaged.
+    package init?(_ record: StoredRecord?) throws(ServiceError) {
+        guard let record else { return nil }
+        guard let read = record.value.withRawBytes({ OwnAccess(version: record.version, value: $0) }) else {
+            throw OwnAccess.damaged
+        }
         self = read
+    }
+
+    /// The error for a record that can't be read: nobody knows what it has said of the participant.
+    package static var damaged: ServiceError {
+        ServiceError(.storageDamaged, "the record of a participant's access is damaged")
     }
 
     /// The key of the record. It ends with the 32 bytes of the person's root hash.

@@ -2,26 +2,30 @@ package import Core
 
 extension RecordReader where Self: ~Copyable {
     /// What the person may do in the collaboration; `nil`: nothing.
+    ///
+    /// Throws `storageDamaged` when a record that says it is damaged.
     package func access(
         of person: PersonIdentity, in collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> Access? {
-        Access(
-            OwnAccess(try record(OwnAccess.key(collaboration, person))),
-            DefaultPermission(try record(DefaultPermission.key(collaboration))))
+        let own = try OwnAccess(try record(OwnAccess.key(collaboration, person)))
+        let defaultPermission = try DefaultPermission(try record(DefaultPermission.key(collaboration)))
+        return Access(own, defaultPermission)
     }
 
     /// Checks a grant that is presented for the collaboration. The device is not checked.
+    ///
+    /// Throws `behindSequence`, and `storageDamaged` when a record that decides about the grant is damaged.
     func check(
         _ grant: AccessGrant, for collaboration: CollaborationIdentifier, _ context: RuleContext
     ) throws(ServiceError) -> GrantFinding {
         let presentation = GrantPresentation(
             collaboration: Fingerprint(context.sha256(collaboration.utf8)),
-            defaultPermission: DefaultPermission(try record(DefaultPermission.key(collaboration))),
+            defaultPermission: try DefaultPermission(try record(DefaultPermission.key(collaboration))),
             deviceKey: nil, now: context.grants.now, lastSequence: context.isShared ? try lastSequence() : nil)
         let isGenuine = context.grants.isGenuine(grant)
         return try grant.bytes.withRawBytes { bytes throws(ServiceError) in
             try presentation.check(bytes, isGenuine: isGenuine) { person throws(ServiceError) in
-                OwnAccess(try record(OwnAccess.key(collaboration, person)))
+                try OwnAccess(try record(OwnAccess.key(collaboration, person)))
             } isMember: { person throws(ServiceError) in
                 try isInSet(person, of: collaboration)
             }

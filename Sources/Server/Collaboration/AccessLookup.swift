@@ -25,7 +25,7 @@ struct AccessLookup {
     ) throws(ServiceError) {
         self.collaboration = collaboration
         fingerprint = Fingerprint(SHA256.hash(collaboration.utf8))
-        defaultPermission = DefaultPermission(try snapshot.record(DefaultPermission.key(collaboration)))
+        defaultPermission = try DefaultPermission(try snapshot.record(DefaultPermission.key(collaboration)))
         members = try collaboration.utf8.withRawBytes { name throws(ServiceError) in
             try MemberLookup(name, lookups: lookups, in: snapshot)
         }
@@ -36,9 +36,9 @@ struct AccessLookup {
             "the key of a participant's record does not end with the root hash")
     }
 
-    /// The participant's own record; `nil` when there is none, or when it is damaged.
+    /// The participant's own record; `nil` when there is none.
     ///
-    /// Throws `storageDamaged` or `storageFailed`.
+    /// Throws `storageDamaged`, also when the record is something else, or `storageFailed`.
     mutating func own(_ person: PersonIdentity, in snapshot: borrowing Snapshot) throws(ServiceError) -> OwnAccess? {
         key.withUnsafeMutableBytes { key in
             if let start = key.baseAddress { person.rootHash.store(to: start + rootHashOffset) }
@@ -46,7 +46,9 @@ struct AccessLookup {
         let found = try key.withRawBytes { key throws(ServiceError) -> OwnAccess?? in
             try snapshot.withRecord(key) { version, value in OwnAccess(version: version, value: value) }
         }
-        return found ?? nil
+        guard let found else { return nil }
+        guard let own = found else { throw OwnAccess.damaged }
+        return own
     }
 
     /// Whether the person's root hash is in the collaboration's set. A client that changes the set without the layer

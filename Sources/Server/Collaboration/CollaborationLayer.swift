@@ -98,15 +98,16 @@ final class CollaborationLayer: Sendable {
         guard let first = tasks.first else { return }
         let changeCount = queries.changeCount
         let moment = resources.rootSets.moment
-        let decision: EncodedDecision
+        let decided: Decided
         do throws(ServiceError) {
-            decision = try self.decision(on: first, moment)
+            decided = try self.decision(on: first, moment)
         } catch {
             for task in tasks { fail(task, error, moment) }
             return
         }
-        switch decision {
-        case .answer(let body): answer(tasks, body)
+        switch decided.decision {
+        case .answer(let body) where first.isQuery || decided.isRepetition: answer(tasks, body)
+        case .answer(let body): for task in tasks { answerIfKnown(task, body, moment) }
         case .edit(let edit, let topics, let body):
             for task in tasks {
                 // Every request but a query has an identity, and the decision on a query is never an edit.
@@ -149,6 +150,16 @@ final class CollaborationLayer: Sendable {
         }
     }
 
+    /// Answers a task that changes nothing, by data as of a moment. The change that it asks for is not needed or not
+    /// possible: when others may have made it so, it is decided again, as in `fail`.
+    private func answerIfKnown(_ task: CollaborationTask, _ body: [UInt8], _ moment: ReadMoment) {
+        task.pending.answerIfKnown(as: moment, since: task.logArrival, keptBy: lagging, task.patience) {
+            self.answer([task], body)
+        } retry: {
+            self.enqueue([task])
+        }
+    }
+
     /// Reserves memory for the answer to the first of the tasks for which there is some. Answers those before it with
     /// `busy`, and returns their number.
     private func refuseWithoutMemory(_ tasks: [CollaborationTask]) -> Int {
@@ -183,37 +194,42 @@ final class CollaborationLayer: Sendable {
             grants: grants, isShared: lagging != nil)
     }
 
-    /// The decision on a task, which is no older than others' changes may be. `moment`: taken before.
-    private func decision(
-        on task: CollaborationTask, _ moment: ReadMoment
-    ) throws(ServiceError) -> EncodedDecision {
-        let decision = try decideNow(task)
-        try resources.rootSets.checkFresh(moment)
-        return decision
+    /// What was decided on a task.
+    private struct Decided {
+        let decision: EncodedDecision
+        /// Whether the same request was applied before. Then its answer is known, whatever others have changed.
+        let isRepetition: Bool
     }
 
-    private func decideNow(_ task: CollaborationTask) throws(ServiceError) -> EncodedDecision {
-        try resources.rootSets.read { snapshot throws(ServiceError) in
+    /// The decision on a task, which is no older than others' changes may be. `moment`: taken before.
+    private func decision(on task: CollaborationTask, _ moment: ReadMoment) throws(ServiceError) -> Decided {
+        let decided: Decided = try resources.rootSets.read { snapshot throws(ServiceError) in
             let earlier = try self.earlier(task, in: snapshot)
-            if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
-                return .answer(answer)
-            }
-            let context = context(earlier: earlier)
-            let decision = try task.request.decideEncoded(context, snapshot)
-            guard let earlier else { return decision }
-            switch decision {
-            case .answer, .wait: return decision
-            // The repetition changes nothing, as the first request.
-            case .note(_, let body): return .answer(body(earlier))
-            case .edit(let edit, _, let body) where edit.isEmpty:
-                return .answer(body(MutationReceipt(sequence: earlier, changed: 0, isRepeat: true)))
-            case .edit:
-                throw ServiceError(
-                    .mutationConflict,
-                    """
-                    mutation \(task.identifier) was applied before, and its effect is gone: choose a fresh identifier
-                    """)
-            }
+            return Decided(decision: try decideNow(task, earlier, in: snapshot), isRepetition: earlier != nil)
+        }
+        try resources.rootSets.checkFresh(moment)
+        return decided
+    }
+
+    /// `earlier`: the sequence at which the same request was applied before; `nil` when it was not.
+    private func decideNow(
+        _ task: CollaborationTask, _ earlier: UInt64?, in snapshot: borrowing Snapshot
+    ) throws(ServiceError) -> EncodedDecision {
+        if let earlier, let answer = try task.request.encodedAnswer(toRepetitionOf: earlier) {
+            return .answer(answer)
+        }
+        let decision = try task.request.decideEncoded(context(earlier: earlier), snapshot)
+        guard let earlier else { return decision }
+        switch decision {
+        case .answer, .wait: return decision
+        // The repetition changes nothing, as the first request.
+        case .note(_, let body): return .answer(body(earlier))
+        case .edit(let edit, _, let body) where edit.isEmpty:
+            return .answer(body(MutationReceipt(sequence: earlier, changed: 0, isRepeat: true)))
+        case .edit:
+            throw ServiceError(
+                .mutationConflict,
+                "mutation \(task.identifier) was applied before, and its effect is gone: choose a fresh identifier")
         }
     }
 
@@ -280,11 +296,7 @@ final class CollaborationLayer: Sendable {
         switch error.code {
         case .storageFull:
             guard let (answer, moment) = withoutRoom else { return task.pending.fail(error) }
-            task.pending.answerIfKnown(as: moment, since: task.logArrival, keptBy: lagging, task.patience) {
-                self.answer([task], answer)
-            } retry: {
-                self.enqueue([task])
-            }
+            answerIfKnown(task, answer, moment)
         // A request with other content was decided at the same time, and was applied first.
         case .mutationConflict: task.pending.fail(task.conflict)
         default: task.pending.fail(error)

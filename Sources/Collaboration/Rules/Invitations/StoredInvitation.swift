@@ -26,13 +26,18 @@ extension RuleContext {
 
 extension RecordReader where Self: ~Copyable {
     /// An invitation with its collaboration; `nil` when there is none of that token.
+    ///
+    /// Throws `storageDamaged` when one of their records is something else.
     func invitation(
         _ token: InvitationToken, _ context: RuleContext
     ) throws(ServiceError) -> FoundInvitation? {
         let name = context.name(of: token)
-        guard let place = try record(RecordKeys.invitationPlace(name)),
-            let identifier = CollaborationIdentifier(utf8: place.value),
-            let known = try load(StoredInvitation.self, at: RecordKeys.invitation(identifier, name)),
+        guard let place = try record(RecordKeys.invitationPlace(name)) else { return nil }
+        guard let identifier = CollaborationIdentifier(utf8: place.value) else {
+            throw ServiceError(.storageDamaged, "the record of an invitation's place is damaged")
+        }
+        // An ending may have left the place of an invitation that is gone.
+        guard let known = try load(StoredInvitation.self, at: RecordKeys.invitation(identifier, name)),
             let collaboration = try load(StoredCollaboration.self, at: RecordKeys.collaboration(identifier))
         else { return nil }
         return FoundInvitation(

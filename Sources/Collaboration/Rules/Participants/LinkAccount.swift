@@ -37,7 +37,7 @@ public struct LinkAccount: RuledRequest {
             )
         }
         let before = try records.record(RecordKeys.link(collaboration, identity))
-        let former = before.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
+        let former = before?.account
         let acceptance = try records.record(RecordKeys.acceptance(collaboration, identity))
         if let account, let acceptance, acceptance.value != Array(account.name.utf8) {
             throw ServiceError(
@@ -51,7 +51,8 @@ public struct LinkAccount: RuledRequest {
                 RecordKeys.acceptance(collaboration, identity),
                 expecting: acceptance.map { .version($0.version) } ?? .absent),
         ]
-        guard former != account else {
+        // A link that can't be read is ended as any other.
+        guard former != account || before != nil && former == nil else {
             let known = checks + [.checking(RecordKeys.link(collaboration, identity), expecting: linking)]
             return account == nil ? .noted(collaboration, known) : .remembered(collaboration, known)
         }

@@ -113,9 +113,11 @@ struct Membership {
         _ person: PersonIdentity, _ known: Loaded<StoredParticipant>, leaving: Set<PersonIdentity>,
         _ context: RuleContext, _ records: borrowing some RecordReader & ~Copyable
     ) throws(ServiceError) -> Account? {
-        let linked = try records.account(of: person, in: collaboration)
+        // A link or an acceptance that can't be read is removed as any other.
+        let link = try records.record(RecordKeys.link(collaboration, person))
+        let linked = link?.account
         let acceptance = try records.record(RecordKeys.acceptance(collaboration, person))
-        let accepter = acceptance.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) }
+        let accepter = acceptance?.account
         var stored = known.value
         stored.removedAt = context.now
         stored.removedBy = authority.bearer
@@ -130,7 +132,7 @@ struct Membership {
             // The edit is stale when an account was linked at the same time: otherwise that link would remain.
             RecordEdit(
                 RecordKeys.link(collaboration, person), value: nil,
-                expecting: try records.linkExpectation(of: person, in: collaboration)),
+                expecting: link.map { .version($0.version) } ?? .absent),
             RecordEdit(
                 RecordKeys.acceptance(collaboration, person), value: nil,
                 expecting: acceptance.map { .version($0.version) } ?? .absent),

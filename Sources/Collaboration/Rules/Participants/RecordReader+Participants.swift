@@ -1,6 +1,11 @@
 import Core
 import Foundation
 
+extension StoredRecord {
+    /// The account that the record of a link or of an acceptance names; `nil` when it is damaged.
+    var account: Account? { String(validating: value, as: UTF8.self).flatMap { Account($0) } }
+}
+
 extension RecordReader where Self: ~Copyable {
     /// The record of a participant who was not removed.
     ///
@@ -29,12 +34,16 @@ extension RecordReader where Self: ~Copyable {
     }
 
     /// The account that a participant is linked to.
+    ///
+    /// Throws `storageDamaged` when the record of the link names none.
     func account(
         of person: PersonIdentity, in collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> Account? {
-        try record(RecordKeys.link(collaboration, person)).flatMap {
-            Account(String(decoding: $0.value, as: UTF8.self))
+        guard let link = try record(RecordKeys.link(collaboration, person)) else { return nil }
+        guard let account = link.account else {
+            throw ServiceError(.storageDamaged, "the record of a participant's link is damaged")
         }
+        return account
     }
 
     /// Whether the account is linked to the person. A record under the account's name alone does not tell: it may be
@@ -42,7 +51,7 @@ extension RecordReader where Self: ~Copyable {
     func isLinked(
         _ account: Account, to person: PersonIdentity, in collaboration: CollaborationIdentifier
     ) throws(ServiceError) -> Bool {
-        try self.account(of: person, in: collaboration) == account
+        try record(RecordKeys.link(collaboration, person))?.value == Array(account.name.utf8)
     }
 
     /// A record that links an account to a participant of the collaboration who is not among `people`, see `isLinked`.

@@ -2,14 +2,17 @@ import Core
 import Foundation
 
 extension Decision<ChangeReceipt> {
-    /// Changes the signals of a person about an item, of which it is known that the person may.
+    /// Changes the signals of a person about an item, of which it is known that the person may. `isRemoval`: signals
+    /// that can't be read are replaced.
+    ///
+    /// Throws `storageDamaged` when they can't be read: replacing them could bring back what was removed.
     static func noting(
-        _ item: [UInt8], _ account: Account, _ records: borrowing some RecordReader & ~Copyable,
-        _ change: (inout Signals) -> Void
+        _ item: [UInt8], _ account: Account, isRemoval: Bool = false,
+        _ records: borrowing some RecordReader & ~Copyable, _ change: (inout Signals) -> Void
     ) throws(ServiceError) -> Decision {
         let key = ShelfKeys(account).signals(item)
-        let known = try records.record(key)
-        var signals = known?.value.withRawBytes { Signals($0) } ?? Signals()
+        let known = try records.signals(of: item, account, isRemoval: isRemoval)
+        var signals = known?.value ?? Signals()
         change(&signals)
         var edit = Edit()
         edit.records = [

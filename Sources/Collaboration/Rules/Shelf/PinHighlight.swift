@@ -96,9 +96,9 @@ public struct PinHighlight: RuledRequest {
             )
         }
         let item = ShelfKeys.item(url, context)
-        guard try !records.isHidden(item, from: account) else { throw view.unknown(url) }
+        guard try !records.isHidden(item, from: account, isRemoval: !isPinned) else { throw view.unknown(url) }
         let wanted = conversation.map { shortNumber(ShelfKeys.short($0, context)) }
-        let heads = try records.shareHeads(of: item, account) { head, conversation in
+        let heads = try records.shareHeads(of: item, account, isRemoval: !isPinned) { head, conversation in
             guard wanted == nil || conversation == wanted else { return false }
             // Nothing that can't appear is pinned, but whatever was pinned can be unpinned.
             return view.scope == .everyApp ? head.counts || !isPinned : view.shows(head, in: conversation)

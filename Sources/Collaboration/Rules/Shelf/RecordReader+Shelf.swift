@@ -40,16 +40,29 @@ extension RecordReader where Self: ~Copyable {
 
     /// The keys and heads of the item's shares that `isWanted` accepts, newest first, at most
     /// `conversationsPerItemMax`.
+    ///
+    /// `isRemoval`: what is asked for only takes something away. Then shares that can't be read are left out, unless
+    /// nothing else is found.
+    ///
+    /// Throws `storageDamaged` when a share can't be read.
     func shareHeads(
-        of item: [UInt8], _ account: Account, where isWanted: (_ head: ShareHead, _ conversation: UInt64) -> Bool
+        of item: [UInt8], _ account: Account, isRemoval: Bool = false,
+        where isWanted: (_ head: ShareHead, _ conversation: UInt64) -> Bool
     ) throws(ServiceError) -> [(key: [UInt8], head: ShareHead)] {
         var found: [(key: [UInt8], head: ShareHead)] = []
+        var isDamaged = false
         try visitRecords(in: ShelfKeys(account).all(item)) { key, value in
             let conversation = shortNumber(key.suffix(8))
-            if conversation != 0, let head = ShareHead(value), isWanted(head, conversation) {
-                found.append((Array(key), head))
+            guard conversation != 0 else { return true }
+            guard let head = ShareHead(value) else {
+                isDamaged = true
+                return isRemoval
             }
+            if isWanted(head, conversation) { found.append((Array(key), head)) }
             return true
+        }
+        guard !isDamaged || isRemoval && !found.isEmpty else {
+            throw ServiceError(.storageDamaged, "the record of a share is damaged")
         }
         // Equal times are ordered by the key, so that the order is always the same.
         found.sort { a, b in
@@ -59,18 +72,40 @@ extension RecordReader where Self: ~Copyable {
         return Array(found.prefix(Limits.conversationsPerItemMax))
     }
 
-    /// Whether the account has removed the item.
-    func isHidden(_ item: [UInt8], from account: Account) throws(ServiceError) -> Bool {
-        try record(ShelfKeys(account).signals(item))?.value.withRawBytes { Signals($0) }?.isHidden ?? false
+    /// What the account did with the item; `nil`: nothing.
+    ///
+    /// `isRemoval`: what is asked for only takes something away. Then a record that can't be read says nothing.
+    ///
+    /// Throws `storageDamaged` when the record can't be read.
+    func signals(
+        of item: [UInt8], _ account: Account, isRemoval: Bool = false
+    ) throws(ServiceError) -> Loaded<Signals>? {
+        guard let record = try record(ShelfKeys(account).signals(item)) else { return nil }
+        if let signals = record.value.withRawBytes({ Signals($0) }) {
+            return Loaded(value: signals, version: record.version)
+        }
+        guard isRemoval else {
+            throw ServiceError(.storageDamaged, "the record of what a person did with an item is damaged")
+        }
+        return Loaded(value: Signals(), version: record.version)
     }
 
-    /// The shares of a link that are on the shelf for the caller, newest first.
+    /// Whether the account has removed the item. `isRemoval`, and what it throws: as `signals`.
+    func isHidden(
+        _ item: [UInt8], from account: Account, isRemoval: Bool = false
+    ) throws(ServiceError) -> Bool {
+        try signals(of: item, account, isRemoval: isRemoval)?.value.isHidden ?? false
+    }
+
+    /// The shares of a link that are on the shelf for the caller, newest first. `isRemoval`: as above.
     ///
-    /// Throws `unknownHighlight` when there is none.
-    func shares(of url: URL, _ view: ShelfView, _ context: RuleContext) throws(ServiceError) -> [StoredShare] {
+    /// Throws `unknownHighlight` when there is none, and `storageDamaged` when a record can't be read.
+    func shares(
+        of url: URL, _ view: ShelfView, _ context: RuleContext, isRemoval: Bool = false
+    ) throws(ServiceError) -> [StoredShare] {
         let item = ShelfKeys.item(url, context)
-        guard try !isHidden(item, from: view.account) else { throw view.unknown(url) }
-        let heads = try shareHeads(of: item, view.account) { head, conversation in
+        guard try !isHidden(item, from: view.account, isRemoval: isRemoval) else { throw view.unknown(url) }
+        let heads = try shareHeads(of: item, view.account, isRemoval: isRemoval) { head, conversation in
             view.shows(head, in: conversation)
         }
         let shares = try shares(at: heads.map(\.key))

@@ -27,14 +27,14 @@ public struct RemoveHighlight: RuledRequest {
         let view = try ShelfView(account, try ShelfScope(app: app, everyApp: everyApp), context, records)
         let item = ShelfKeys.item(url, context)
         // An app removes only what it sees, so that it does not learn what else was shared.
-        let known = try records.shareHeads(of: item, account) { head, conversation in
+        let known = try records.shareHeads(of: item, account, isRemoval: true) { head, conversation in
             view.scope == .everyApp || view.shows(head, in: conversation)
         }
         guard !known.isEmpty else { throw view.unknown(url) }
-        guard try !records.isHidden(item, from: account) else {
+        guard try !records.isHidden(item, from: account, isRemoval: true) else {
             return .noted(nil, [.checking(ShelfKeys(account).signals(item), expecting: .present)])
         }
-        if view.scope != .everyApp { _ = try records.shares(of: url, view, context) }
-        return try .noting(item, account, records) { $0.isHidden = true }
+        if view.scope != .everyApp { _ = try records.shares(of: url, view, context, isRemoval: true) }
+        return try .noting(item, account, isRemoval: true, records) { $0.isHidden = true }
     }
 }

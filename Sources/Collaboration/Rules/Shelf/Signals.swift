@@ -41,7 +41,8 @@ struct Signals {
         var reader = ByteReader(bytes)
         guard let hidden = reader.byte(), reader.bytes(3) != nil, let shown: UInt32 = reader.integer(),
             let interest: UInt64 = reader.integer(), let last: UInt64 = reader.integer(),
-            let fresh: UInt64 = reader.integer(), shown <= Signals.shownMax, interest <= Signals.interestMax
+            let fresh: UInt64 = reader.integer(), hidden <= 1, shown <= Signals.shownMax,
+            interest <= Signals.interestMax
         else { return nil }
         isHidden = hidden == 1
         (self.shown, self.interest) = (UInt64(shown), interest)

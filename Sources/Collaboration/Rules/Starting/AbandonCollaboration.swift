@@ -19,8 +19,9 @@ public struct AbandonCollaboration: RuledRequest {
     ) throws(ServiceError) -> Decision<Answer> {
         try checkName(localIdentifier.rawValue, "localIdentifier")
         let key = RecordKeys.start(owner, localIdentifier)
-        guard let start = try records.record(key), let identifier = CollaborationIdentifier(utf8: start.value) else {
-            return .noted(nil, [.checking(key, expecting: .absent)])
+        guard let start = try records.record(key) else { return .noted(nil, [.checking(key, expecting: .absent)]) }
+        guard let identifier = CollaborationIdentifier(utf8: start.value) else {
+            throw ServiceError(.storageDamaged, "the record of a start is damaged")
         }
         // Removed participants have no access record.
         let accesses = try records.records(

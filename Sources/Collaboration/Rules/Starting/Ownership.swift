@@ -6,10 +6,12 @@ enum Ownership {
     /// Makes a person the owner: adds the person, or raises a participant's role. Nothing happens when the person is
     /// the owner already.
     ///
-    /// `edit` and `stored` are changed; the caller writes `stored`. `name`: `nil` keeps a participant's name.
+    /// `edit` and `stored` are changed; the caller writes `stored`. `name`: `nil` or a blank one keeps a participant's
+    /// name.
     ///
     /// Throws `notPermitted` when the owner has another identity, or when the identity belongs to another account: one
-    /// that it is linked to, that has accepted its invitation, or that its removal concerned.
+    /// that it is linked to, that has accepted its invitation, or that its removal concerned. Throws `storageDamaged`
+    /// when a record that tells so is damaged.
     static func add(
         _ person: PersonIdentity, named name: String?, to stored: inout StoredCollaboration,
         _ collaboration: CollaborationIdentifier, _ edit: inout Edit, _ context: RuleContext,
@@ -25,9 +27,11 @@ enum Ownership {
         let key = RecordKeys.participant(collaboration, person)
         let before = try records.load(StoredParticipant.self, at: key)
         let acceptance = try records.record(RecordKeys.acceptance(collaboration, person))
+        guard acceptance == nil || acceptance?.account != nil else {
+            throw ServiceError(.storageDamaged, "the record of a participant's acceptance is damaged")
+        }
         let accounts = [
-            try records.account(of: person, in: collaboration), before?.value.formerAccount,
-            acceptance.flatMap { Account(String(decoding: $0.value, as: UTF8.self)) },
+            try records.account(of: person, in: collaboration), before?.value.formerAccount, acceptance?.account,
         ]
         guard accounts.allSatisfy({ $0 == nil || $0 == stored.owner }) else {
             throw ServiceError(
@@ -42,7 +46,7 @@ enum Ownership {
             return
         }
         var owner = before.value
-        owner.displayName = name ?? owner.displayName
+        if let name, !name.isBlank { owner.displayName = name }
         edit.records += try raise(owner, person, collaboration, version: before.version)
         edit.records += [
             .checking(

@@ -30,7 +30,7 @@ public struct PrepareCollaboration: RuledRequest {
     public var selectedOptions: [String]?
     /// Makes this person the owner among the participants, once.
     public var ownerIdentity: PersonIdentity?
-    /// The owner's name in notices.
+    /// The owner's name in notices, unless the metadata names the initiator.
     public var ownerName: String?
     /// Devices sign nonces of their own choice, which are remembered for that long; `nil`: they sign challenges.
     public var nonceWindowSeconds: UInt32?
@@ -52,7 +52,10 @@ public struct PrepareCollaboration: RuledRequest {
     ) throws(ServiceError) -> Decision<Answer> {
         try checkNames()
         let start = RecordKeys.start(owner, metadata.localIdentifier)
-        if let known = try records.record(start), let identifier = CollaborationIdentifier(utf8: known.value) {
+        if let known = try records.record(start) {
+            guard let identifier = CollaborationIdentifier(utf8: known.value) else {
+                throw ServiceError(.storageDamaged, "the record of a start is damaged")
+            }
             return try decideAgain(identifier, startedAt: known.version, context, records)
         }
         return try starting(as: try context.freshIdentifier(), at: context.now, context, records)
@@ -69,7 +72,8 @@ public struct PrepareCollaboration: RuledRequest {
         let start = RecordKeys.start(owner, metadata.localIdentifier)
         edit.records = [RecordEdit(start, value: identifier.utf8, expecting: .absent)]
         if let ownerIdentity {
-            try Ownership.add(ownerIdentity, named: nameOfOwner, to: &stored, identifier, &edit, context, records)
+            try Ownership.add(
+                ownerIdentity, named: stored.initiatorName, to: &stored, identifier, &edit, context, records)
         }
         edit.records.append(try .json(RecordKeys.collaboration(identifier), stored, expecting: .absent))
         edit.records += stored.optionRecords(identifier, before: nil)
@@ -101,7 +105,9 @@ public struct PrepareCollaboration: RuledRequest {
         var edit = Edit(identifier)
         edit.records = stored.optionRecords(identifier, before: found.value)
         if let ownerIdentity {
-            try Ownership.add(ownerIdentity, named: nameOfOwner, to: &stored, identifier, &edit, context, records)
+            let name = StoredCollaboration.name(of: metadata.initiatorNameComponents, else: ownerName)
+            try Ownership.add(
+                ownerIdentity, named: name ?? stored.initiatorName, to: &stored, identifier, &edit, context, records)
         }
         let key = RecordKeys.collaboration(identifier)
         guard stored != found.value else {
@@ -172,8 +178,6 @@ public struct PrepareCollaboration: RuledRequest {
         try stored.checkSummary()
         return stored
     }
-
-    private var nameOfOwner: String? { ownerName ?? metadata.initiatorNameComponents?.formatted }
 
     /// Throws `malformedRequest` when the window is out of its range.
     private func policy() throws(ServiceError) -> ProofPolicy {

@@ -35,9 +35,12 @@ extension StoredCollaboration {
         try check(shareOptions.summary(for: permission), "the summary")
     }
 
-    /// The name of the person who shares: of the components that were given, else the owner's name.
-    var initiatorName: String? {
-        [initiatorNameComponents?.formatted, ownerName].lazy.compactMap { $0 }.first { !$0.isBlank }
+    /// The name of the person who shares.
+    var initiatorName: String? { StoredCollaboration.name(of: initiatorNameComponents, else: ownerName) }
+
+    /// The name of the components that were given, else the owner's name. A blank name is none.
+    static func name(of components: NameComponents?, else ownerName: String?) -> String? {
+        [components?.formatted, ownerName].lazy.compactMap { $0 }.first { !$0.isBlank }
     }
 
     /// The highlight of the collaboration, which the system shows. `isOwners`: whether it is for the owner's account
