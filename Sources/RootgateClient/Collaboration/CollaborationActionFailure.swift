@@ -10,6 +10,7 @@ public enum CollaborationActionFailure: Error, Hashable, Sendable {
     case noHandler
     /// The handler prepared one collaboration and fulfilled the action with another one.
     case otherCollaboration
-    /// The action failed, and the service did not take back what the action had changed.
+    /// The action failed, and the service did not take back what the action had changed, or it is not known whether it
+    /// has.
     case notUndone
 }

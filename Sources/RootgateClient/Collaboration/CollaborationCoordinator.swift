@@ -35,13 +35,14 @@ public final class CollaborationCoordinator: Sendable {
     /// recipients. The second action's metadata has the identifier of the started collaboration.
     ///
     /// `recipients` returns the identities of the people to add. They derive from the collaboration's identifier.
-    /// `deadline`: for each of the two actions.
+    /// `deadline`: for each of the two actions. Undoing begins behind it.
     ///
     /// Throws how the sharing failed; then the message must not be sent. If the start's handler used
     /// ``StartCollaborationAction/prepare(with:owner:ownerIdentity:nonceWindowSeconds:)``, everything is undone: a new
     /// collaboration is removed; from an existing one, the recipients who took no part are removed, and it gets its
     /// former options back unless somebody has changed them since. The owner's identity is claimed in an existing
-    /// collaboration when the recipients were added. Throws `notUndone` when the service could not be reached for that.
+    /// collaboration when the recipients were added. Throws `notUndone` when the service could not be reached for that,
+    /// and when it does not tell whether it has made a change.
     public func share(
         with metadata: CollaborationMetadata,
         adding recipients: @Sendable (CollaborationIdentifier) async throws -> [PersonIdentity],
@@ -53,8 +54,9 @@ public final class CollaborationCoordinator: Sendable {
             let added: [PersonIdentity]
             do {
                 added = try await recipients(started.collaborationIdentifier)
+                let collaboration = started.collaborationIdentifier
                 newcomers =
-                    try await action.preparation(of: started.collaborationIdentifier)?.newcomers(among: added) ?? []
+                    try await action.preparation(of: collaboration)?.newcomers(among: added, in: collaboration) ?? []
             } catch {
                 throw .failed
             }
@@ -71,7 +73,8 @@ public final class CollaborationCoordinator: Sendable {
     /// Starts a collaboration, as the system does when a person shares content.
     ///
     /// Throws how the action failed. Then what the action has prepared is undone, as ``share(with:adding:deadline:)``
-    /// does. Throws `notUndone` when the service could not be reached for that.
+    /// does. Throws `notUndone` when the service could not be reached for that, and when it does not tell whether it
+    /// has made a change.
     public func startCollaboration(
         with metadata: CollaborationMetadata, deadline: Duration = .seconds(30)
     ) async throws(CollaborationActionFailure) -> StartedCollaboration {

@@ -15,7 +15,7 @@ public final class StartCollaborationAction: Sendable {
     /// The content to be shared, and the options that were chosen.
     public let collaborationMetadata: CollaborationMetadata
     let settlement = Settlement<StartedCollaboration>()
-    /// What was prepared, to be undone when the action fails.
+    /// What was prepared or may have been, to be undone when the action fails.
     private let preparations = Lock<[Preparation]>([])
 
     init(_ metadata: CollaborationMetadata) {
@@ -31,9 +31,8 @@ public final class StartCollaborationAction: Sendable {
     /// the identifier must be that one's: another one ends the action with a failure, and returns false.
     @discardableResult
     public func fulfill(using url: URL, collaborationIdentifier: CollaborationIdentifier) -> Bool {
-        let isPrepared = preparations.withLock { preparations in
-            preparations.isEmpty || preparations.contains { $0.collaboration == collaborationIdentifier }
-        }
+        let prepared = preparations.withLock { $0.compactMap(\.collaboration) }
+        let isPrepared = prepared.isEmpty || prepared.contains(collaborationIdentifier)
         guard isPrepared else {
             settlement.end(.failure(.otherCollaboration))
             return false
@@ -55,77 +54,92 @@ public final class StartCollaborationAction: Sendable {
     /// `ownerIdentity` becomes the owner of a new collaboration at once. In one that existed before it is claimed only
     /// when the sharing has succeeded, because a claim can't be taken back; if it is refused then, the sharing fails.
     ///
-    /// Throws the service's errors, and `cancelled` when the action is over.
+    /// Throws the service's errors, and `cancelled` when the action is over. What was prepared is undone then. While it
+    /// is not known whether there is something to undo, the action fails with `notUndone`.
     public func prepare(
         with client: RootgateClient, owner: Account, ownerIdentity: PersonIdentity? = nil,
         nonceWindowSeconds: UInt32? = nil
     ) async throws(ServiceError) -> PrepareCollaboration.Answer {
         let over = ServiceError(.cancelled, "the action is over")
-        guard !isComplete else { throw over }
-        let local = collaborationMetadata.localIdentifier
-        func preparation(_ answer: PrepareCollaboration.Answer) -> Preparation {
-            Preparation(
-                client: client, owner: owner, ownerIdentity: ownerIdentity, localIdentifier: local,
-                collaboration: answer.collaborationIdentifier, isNew: answer.isNew)
-        }
         // As default options, the choice counts for a new collaboration, and changes none that existed before.
         var metadata = collaborationMetadata
         metadata.defaultShareOptions = metadata.shareOptions
         metadata.userSelectedShareOptions = nil
-        let request = PrepareCollaboration(owner: owner, metadata: metadata, nonceWindowSeconds: nonceWindowSeconds)
-        let identifier = MutationIdentifier.random()
+        var preparation = Preparation(
+            client: client, ownerIdentity: ownerIdentity,
+            start: Preparation.Step(
+                PrepareCollaboration(owner: owner, metadata: metadata, nonceWindowSeconds: nonceWindowSeconds)))
+        // Each step is noted before it is sent: an answer may never come, and the action may end meanwhile.
+        note(preparation)
+        guard !isComplete else {
+            forget(preparation)
+            throw over
+        }
         var answer: PrepareCollaboration.Answer
         do throws(ServiceError) {
-            answer = try await client.send(request, identifier: identifier)
+            answer = try await preparation.start.carryOut(by: client)
+            note(preparation)
+            if answer.isNew {
+                try await claimAtOnce(preparation)
+            } else if var chosen = collaborationMetadata.userSelectedShareOptions {
+                chosen.dropEmptySummary()
+                let former = try await client.send(ReadDetails(of: answer.collaborationIdentifier)).shareOptions
+                let choice = PrepareCollaboration(
+                    owner: owner, metadata: collaborationMetadata, nonceWindowSeconds: nonceWindowSeconds)
+                var replacement = Preparation.Replacement(
+                    former: former, chosen: chosen, choice: Preparation.Step(choice))
+                preparation.replacement = replacement
+                note(preparation)
+                if await hasFailed {
+                    preparation.replacement = nil
+                    throw over
+                }
+                defer { preparation.replacement = replacement }
+                answer = try await replacement.choice.carryOut(by: client)
+            }
+            note(preparation)
+            // The action may have ended while the service prepared.
+            if await hasFailed { throw over }
         } catch {
-            // Without an answer the client can't know whether the collaboration was prepared. The same request with the
-            // same identifier tells. It does not change the options of a collaboration that existed before.
-            if error.origin == .local, let late = try? await client.send(request, identifier: identifier) {
-                _ = await preparation(late).undo()
-            }
+            note(preparation)
+            if await preparation.undo() { forget(preparation) }
             throw error
-        }
-        var prepared = preparation(answer)
-        if answer.isNew {
-            do throws(ServiceError) {
-                try await prepared.claimOwnership()
-            } catch {
-                _ = await prepared.undo()
-                throw error
-            }
-        }
-        if var chosen = collaborationMetadata.userSelectedShareOptions, !answer.isNew {
-            chosen.dropEmptySummary()
-            let former = try await client.send(ReadDetails(of: answer.collaborationIdentifier)).shareOptions
-            prepared.replacement = Preparation.Replacement(former: former, chosen: chosen)
-            let choice = PrepareCollaboration(
-                owner: owner, metadata: collaborationMetadata, nonceWindowSeconds: nonceWindowSeconds)
-            answer = try await choose(choice, of: prepared)
-        }
-        preparations.withLock { [prepared] in $0.append(prepared) }
-        // The action may have ended while the service prepared.
-        if isComplete, case .failure = await settlement.result() {
-            _ = await undoPreparations()
-            throw over
         }
         return answer
     }
 
-    /// Chooses options in a collaboration that existed before. Without an answer the former ones are restored.
-    private func choose(
-        _ choice: PrepareCollaboration, of preparation: Preparation
-    ) async throws(ServiceError) -> PrepareCollaboration.Answer {
-        let identifier = MutationIdentifier.random()
-        do throws(ServiceError) {
-            return try await preparation.client.send(choice, identifier: identifier)
+    /// Whether the action has ended with a failure.
+    private var hasFailed: Bool {
+        get async {
+            guard isComplete, case .failure = await settlement.result() else { return false }
+            return true
+        }
+    }
+
+    /// Claims the owner's identity in a new collaboration. It is abandoned as a whole when that fails.
+    private func claimAtOnce(_ preparation: Preparation) async throws(ServiceError) {
+        do throws(UnansweredChange) {
+            try await preparation.claimOwnership()
         } catch {
-            // The same request once more: afterwards the first one can't be applied any more.
-            if error.origin == .local,
-                (try? await preparation.client.send(choice, identifier: identifier)) != nil
-            {
-                _ = await preparation.undo()
+            throw error.cause
+        }
+    }
+
+    /// Notes what would have to be undone, in place of what was known of it before.
+    private func note(_ preparation: Preparation) {
+        preparations.withLock { preparations in
+            if let place = preparations.firstIndex(where: { $0.start.isSame(as: preparation.start) }) {
+                preparations[place] = preparation
+            } else {
+                preparations.append(preparation)
             }
-            throw error
+        }
+    }
+
+    /// Nothing of it is left to undo.
+    private func forget(_ preparation: Preparation) {
+        preparations.withLock { preparations in
+            preparations.removeAll { $0.start.isSame(as: preparation.start) }
         }
     }
 
@@ -142,16 +156,16 @@ public final class StartCollaborationAction: Sendable {
         of collaboration: CollaborationIdentifier, removing people: [PersonIdentity] = []
     ) async throws(CollaborationActionFailure) {
         let existing = preparations.withLock { $0.filter { $0.collaboration == collaboration && !$0.isNew } }
-        do throws(ServiceError) {
+        do throws(UnansweredChange) {
             for preparation in existing { try await preparation.claimOwnership() }
         } catch {
             let isUndone = await undoPreparations(removing: people)
-            throw isUndone && error.origin == .service ? .failed : .notUndone
+            throw isUndone && !error.isOpen ? .failed : .notUndone
         }
     }
 
     /// Undoes what was prepared, except for one collaboration. `people` are removed from what existed before, too.
-    /// False when something was left.
+    /// False when something was left, or when that is not known.
     ///
     /// The service knows a start by its owner and its local identifier, which all preparations of an action have in
     /// common. So those of the kept collaboration's owner are kept, too.
@@ -159,14 +173,14 @@ public final class StartCollaborationAction: Sendable {
         except kept: CollaborationIdentifier? = nil, removing people: [PersonIdentity] = []
     ) async -> Bool {
         let undone = preparations.withLock { preparations in
-            let owner = preparations.first { $0.collaboration == kept }?.owner
+            let owner = preparations.first { kept != nil && $0.collaboration == kept }?.owner
             let undone = preparations.filter { $0.owner != owner }
             preparations.removeAll { $0.owner != owner }
             return undone
         }
         var isClean = true
         for preparation in undone {
-            isClean = await preparation.undo(removing: people) && isClean
+            isClean = await preparation.undo(except: kept, removing: people) && isClean
         }
         return isClean
     }
