@@ -89,15 +89,7 @@ private struct Format2 {
 /// The data file of a storage that an earlier version wrote; see `Tests/StoredFormats`.
 private func unpackDataFile(ofFormat format: Int, to directory: String) throws {
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    let packed = root.appendingPathComponent("StoredFormats/data-\(format).txt").path
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    let command = "grep -v '^#' \"$0\" | base64 -d | gzip -d >\"$1\""
-    process.arguments = ["-c", command, packed, directory + "/data.mdb"]
-    try process.run()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0)
+    try unpackStoredFile("data-\(format).txt", to: directory + "/data.mdb")
 }
 
 @Suite("Upgrades of the stored format")

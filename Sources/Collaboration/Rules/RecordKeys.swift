@@ -41,7 +41,7 @@ import Principals
 /// Writing `a` or `b` revokes the grants that were issued before; `Access` has the rule.
 enum RecordKeys {
     /// The first byte of a key. The compiler refuses two kinds of one byte.
-    private enum Kind: String {
+    enum Kind: String, CaseIterable {
         case collaboration = "c"
         case defaultPermission = "b"
         case selection = "d"
