@@ -61,10 +61,19 @@ struct CorpusReplayTests {
         }
     }
 
-    @Test("Every folder of the corpora belongs to a subject, and subjects have names of their own")
+    @Test("Each subject has inputs that fuzzing has kept, none of them twice")
+    func reached() throws {
+        for subject in FuzzSubject.all {
+            let inputs = try subject.corpus().filter { $0.name.hasPrefix(subject.reached) }.map(\.bytes)
+            #expect(!inputs.isEmpty && Set(inputs).count == inputs.count, "\(subject.name)")
+            #expect(inputs.allSatisfy { $0.count <= subject.bytesMax }, "\(subject.name)")
+        }
+    }
+
+    @Test("Every subject has a folder of the corpora, nothing else has one, and subjects have names of their own")
     func folders() throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: FuzzSubject.corpora.path)
-        #expect(Set(folders).isSubset(of: Self.names))
+        #expect(Set(folders) == Set(Self.names))
         #expect(Set(Self.names).count == Self.names.count)
     }
 }

@@ -37,20 +37,26 @@ struct FuzzSubject: Sendable {
         FuzzedBackups.subject, FuzzedEtcd.subject, FuzzedCluster.subject, FuzzedEtcdJSON.subject, FuzzedFiles.subject,
     ]
 
-    /// The inputs in the subject's folder of `Corpora`, by the names of their files. Each file has hexadecimal digits,
-    /// and comments that begin with `#`.
+    /// The inputs in the subject's folder of `Corpora`, by names. A file has hexadecimal digits, and comments that
+    /// begin with `#`. It is one input, but in the file `reached` each line is one.
     func corpus() throws -> [(name: String, bytes: [UInt8])] {
         let folder = FuzzSubject.corpora.appendingPathComponent(name)
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        return try names.sorted().map { name in
+        return try names.sorted().flatMap { name -> [(name: String, bytes: [UInt8])] in
             let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
-            let digits = text.split(separator: "\n").map { $0.prefix { $0 != "#" } }.joined().filter { $0 != " " }
-            guard let bytes = [UInt8](hexadecimal: digits) else {
-                throw Finding("\(self.name)/\(name) is not hexadecimal")
+            let lines = text.split(separator: "\n").map { $0.prefix { $0 != "#" }.filter { $0 != " " } }
+            let inputs = name == reached ? lines.filter { !$0.isEmpty } : [lines.joined()]
+            return try inputs.enumerated().map { place, digits -> (name: String, bytes: [UInt8]) in
+                guard let bytes = [UInt8](hexadecimal: digits) else {
+                    throw Finding("\(self.name)/\(name) is not hexadecimal")
+                }
+                return (inputs.count == 1 ? name : "\(name)-\(place + 1)", bytes)
             }
-            return (name, bytes)
         }
     }
+
+    /// The file of inputs that fuzzing has kept because they reach most of what all of them have reached.
+    var reached: String { "\(name)-reached.hex" }
 
     static let corpora = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Corpora")
 }
