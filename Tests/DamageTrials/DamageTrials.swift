@@ -12,14 +12,17 @@ import TestSupport
 /// number, the kind of damage, and how many answers were right, refused with an error, and wrong. Each question is
 /// asked right after the start, after the check of the start, after changes, and after another start; and after a
 /// repair of another copy, if it is repaired: then nothing but changes of the log may be refused. A trial that ends the
-/// process is a crash, which the caller sees; one that takes 30 s is ended by a signal.
+/// process is a crash, which the caller sees; one that takes 30 s is ended by a signal. The code is 2 when an argument
+/// is missing, wrong or too many.
 @main
 enum DamageTrials {
     static func main() throws {
         let words = Array(CommandLine.arguments.dropFirst())
-        guard words.count >= 3, let seed = UInt64(words[2]) else { exit(2) }
-        if words[0] == "make" { return try SampleStorage.make(in: words[1], seed: seed) }
-        guard words.count == 5, let first = Int(words[3]), let count = Int(words[4]) else { exit(2) }
+        guard words.count >= 3, let seed = UInt64(words[2]) else { refuse() }
+        if words[0] == "make", words.count == 3 { return try SampleStorage.make(in: words[1], seed: seed) }
+        guard words[0] == "run", words.count == 5, let first = Int(words[3]), let count = Int(words[4]), first >= 0,
+            count >= 1, first <= Int.max - count
+        else { refuse() }
         let trials = try Trials(folder: words[1], seed: seed)
         for number in first..<first + count {
             alarm(30)
@@ -29,6 +32,13 @@ enum DamageTrials {
                 "trial \(number) \(trials.damage(number).rawValue) right \(tally.right) refused \(tally.refused) "
                     + "wrong \(tally.wrong) repaired \(tally.isRepaired ? 1 : 0) what \(tally.firstWrong ?? "-")")
         }
+    }
+
+    /// Ends the program with a line that says how it is used.
+    private static func refuse() -> Never {
+        let usage = "usage: DamageTrials make FOLDER SEED | run FOLDER SEED FIRST COUNT\n"
+        FileHandle.standardError.write(Data(usage.utf8))
+        exit(2)
     }
 }
 

@@ -13,7 +13,8 @@ struct SandboxProbeRun {
         return (Int(words[1]) ?? 0, words[3].hasPrefix("1"))
     }()
 
-    private static let path = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    /// Where the program is.
+    static let path = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         .appendingPathComponent("SandboxProbe").path
 
     init() throws {

@@ -23,6 +23,15 @@ struct SandboxTests {
     }
 
     @Test(
+        "The probe refuses words that are missing, wrong or too many",
+        arguments: ["", "kernel on", "on nothing", "on something FOLDER", "onn nothing FOLDER", "on nothing FOLDER 1"])
+    func usage(line: String) throws {
+        let run = try runProgram(SandboxProbeRun.path, line.split(separator: " ").map(String.init))
+        #expect(run.code == 2 && run.output == "", "\(run)")
+        #expect(run.errors.hasPrefix("usage: SandboxProbe "), "\(run)")
+    }
+
+    @Test(
         "Files of the data folder, the key, new threads and crowded queues go on working",
         arguments: ["writeInside", "readKey", "thread", "crowd"])
     func allowed(name: String) throws {

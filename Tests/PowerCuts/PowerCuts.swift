@@ -14,15 +14,16 @@ import TestSupport
 ///
 /// With `--ignore-syncs` the disk says that it is done when it is not: then much must be lost.
 ///
-/// Ends with 0 when nothing is wrong, or with 1. The folder is made in `TMPDIR`.
+/// Ends with 0 when nothing is wrong, or with 1, or with 2 when an argument is missing, wrong or too many. The folder
+/// is made in `TMPDIR`.
 @main
 enum PowerCuts {
     static func main() throws {
         var words = Array(CommandLine.arguments.dropFirst())
         let ignoresSyncs = words.last == "--ignore-syncs"
         if ignoresSyncs { words.removeLast() }
-        guard words.count == 2, let count = Int(words[0]), let seed = UInt64(words[1]) else {
-            print("usage: PowerCuts COUNT SEED [--ignore-syncs]")
+        guard words.count == 2, let count = Int(words[0]), count >= 1, let seed = UInt64(words[1]) else {
+            FileHandle.standardError.write(Data("usage: PowerCuts COUNT SEED [--ignore-syncs]\n".utf8))
             exit(2)
         }
         let scratch = ScratchDirectory()

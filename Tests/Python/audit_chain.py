@@ -2,7 +2,8 @@
 
     python3 Tests/Python/audit_chain.py SECRET FILE...
 
-The files are given from the oldest to the newest. Prints the number of lines, or what is wrong, and then exits with 1.
+The files are given from the oldest to the newest. Prints the number of lines, or what is wrong, and then exits with 1;
+without a file with 2.
 """
 
 import hashlib
@@ -23,6 +24,12 @@ def generations(path):
     return {data[24 + 48 * i : 32 + 48 * i].hex(): data[40 + 48 * i : 72 + 48 * i] for i in range(min(holds, 2))}
 
 
+def usage():
+    """Says how the program is used, and returns its exit code then."""
+    print("usage: audit_chain.py SECRET FILE...", file=sys.stderr)
+    return 2
+
+
 def audit_key(secret):
     """RFC 5869: extract without a salt, expand to one block."""
     extracted = hmac.new(bytes(32), secret, hashlib.sha256).digest()
@@ -30,6 +37,8 @@ def audit_key(secret):
 
 
 def main():
+    if len(sys.argv) < 3:
+        sys.exit(usage())
     secrets = generations(sys.argv[1])
     number, before, covered = 0, "00" * 32, 0
     for path in sys.argv[2:]:

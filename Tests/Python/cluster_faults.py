@@ -46,6 +46,7 @@ from cluster.namespaces import are_allowed
 from cluster.planted_histories import self_test
 from cluster.processes import NODES, Cluster
 from cluster.worker import workers
+from counts import positive_number
 
 
 def run(arguments: argparse.Namespace, directory: Path, generator: random.Random) -> list[list[str]]:
@@ -131,7 +132,7 @@ def main() -> int:
     """Runs everything and returns the exit status."""
     parser = argparse.ArgumentParser(description="Breaks a cluster in many ways, and checks all that it answered.")
     parser.add_argument("program", type=Path, nargs="?")
-    parser.add_argument("--faults", type=int, default=300, help="(default: %(default)s)")
+    parser.add_argument("--faults", type=positive_number, default=300, help="(default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=30, help="over which they are spread (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="of the choices (default: a new one)")
     parser.add_argument("--staleness", type=int, default=2500, help="in milliseconds (default: %(default)s)")

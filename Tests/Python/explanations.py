@@ -18,6 +18,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
+from counts import positive_number
+
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 X962 = serialization.Encoding.X962
 UNCOMPRESSED = serialization.PublicFormat.UncompressedPoint
@@ -206,7 +208,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
-    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--count", type=positive_number, default=100)
     options = parser.parse_args()
     print(f"seed {options.seed}")
     chance = random.Random(options.seed)

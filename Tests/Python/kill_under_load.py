@@ -36,6 +36,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from counts import positive_number
 from rootgate.changes import decode_edit, logged_identifier, logged_mutation
 from rootgate.connection import Connection, Pending
 from rootgate.protocol import ErrorCode, Operation, Policy, ProtocolError, RootgateError
@@ -595,7 +596,7 @@ def main() -> int:
     """Runs everything and returns the exit status."""
     parser = argparse.ArgumentParser(description="Kills a service under load and checks that nothing is lost.")
     parser.add_argument("program", type=Path)
-    parser.add_argument("--kills", type=int, default=10, help="(default: %(default)s)")
+    parser.add_argument("--kills", type=positive_number, default=10, help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, help="of all random choices (default: a new one)")
     parser.add_argument(
         "--seconds-between", type=float, default=0.5, help="of load before a kill, on average (default: %(default)s)"

@@ -215,7 +215,7 @@ class Outcome:
 
 def simulate(program: Path, seed: int, seconds: float) -> Outcome:
     """Runs seeds from `seed` on until one fails or the time is over."""
-    arguments = ["--seed", str(seed), "--steps", str(STEPS), "--seconds", str(round(seconds))]
+    arguments = ["--seed", str(seed), "--steps", str(STEPS), "--seconds", str(max(1, round(seconds)))]
     began = time.monotonic()
     process = subprocess.Popen(
         [str(program), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",

@@ -39,6 +39,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from counts import positive_number
 from kill_under_load import CheckFailed, Service, check, list_people, list_roots
 from rootgate.connection import Connection
 from rootgate.protocol import RootgateError
@@ -430,7 +431,7 @@ def main() -> int:
     """Runs the scenarios."""
     parser = argparse.ArgumentParser(description="cuts the power while Rootgate makes and replaces files")
     parser.add_argument("program", type=Path)
-    parser.add_argument("--images", type=int, default=400)
+    parser.add_argument("--images", type=positive_number, default=400)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--only", choices=list(SCENARIOS))
     parser.add_argument("--ignore-syncs", action="store_true")

@@ -24,6 +24,7 @@ from typing import AbstractSet, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
+from counts import positive_number
 from rootgate.connection import Connection
 from rootgate.protocol import Policy, ProtocolError, RootgateError, SignatureFormat, Verdict, verdict_name
 from rootgate.simulator import Device, KeyEncoding, Person, verify_proof
@@ -237,9 +238,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compares verdicts on random proofs with those of an oracle.")
     parser.add_argument("host")
     parser.add_argument("port", type=int)
-    parser.add_argument("--count", type=int, default=1_000_000, help="proofs (default: %(default)s)")
+    parser.add_argument("--count", type=positive_number, default=1_000_000, help="proofs (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="of all random choices (default: a new one)")
-    parser.add_argument("--processes", type=int, default=2, help="processes that send (default: %(default)s)")
+    parser.add_argument(
+        "--processes", type=positive_number, default=2, help="processes that send (default: %(default)s)")
     arguments = parser.parse_args()
     seed = random.SystemRandom().randrange(1 << 32) if arguments.seed is None else arguments.seed
     processes = arguments.processes

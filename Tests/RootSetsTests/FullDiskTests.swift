@@ -158,5 +158,7 @@ struct FullDiskTests {
         let run = try ProbeRun(
             ["full-disks", "\(runSeed)", "\(count)"] + (count > 3 ? [] : ["brief"]), seconds: 120 + 60 * Double(count))
         #expect(run.ending == .exit(0), "\(run.ending) \(run.lines.last ?? "") \(run.log)")
+        #expect(run.lines.last?.hasPrefix("\(count) trials, nothing wrong: ") == true, "\(run.lines.last ?? "")")
+        print(run.lines.last ?? "")
     }
 }

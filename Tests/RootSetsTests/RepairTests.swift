@@ -226,8 +226,9 @@ struct RepairTests {
 }
 
 extension DamagedStorage {
-    /// Zeroes the first page of a database's tree.
-    fileprivate func zeroRoot(of name: DatabaseName) throws {
+    /// Zeroes the first page of a database's tree. Returns its number.
+    @discardableResult
+    func zeroRoot(of name: DatabaseName) throws -> UInt64 {
         var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: storage.file)))
         let pages = [0, 1].compactMap {
             MetaPage(Array(bytes[$0 * 4096..<$0 * 4096 + MetaPage.byteCount]), slot: $0)
@@ -237,5 +238,6 @@ extension DamagedStorage {
         let start = Int(tree.root) * 4096
         bytes.replaceSubrange(start..<start + 4096, with: repeatElement(0, count: 4096))
         try Data(bytes).write(to: URL(fileURLWithPath: storage.file))
+        return tree.root
     }
 }

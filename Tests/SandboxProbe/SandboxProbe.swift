@@ -6,13 +6,17 @@ import Platform
 ///     SandboxProbe kernel                      what the kernel has
 ///     SandboxProbe on|off ATTEMPT FOLDER       FOLDER/data may be written, FOLDER/keys/key may be read
 ///     SandboxProbe connecting ATTEMPT FOLDER   the same, and connections to one port
+///
+/// Ends with 2 when an argument is missing, wrong or too many.
 @main
 enum SandboxProbe {
     static func main() {
         let words = CommandLine.arguments.dropFirst()
         #if os(Linux)
         if words == ["kernel"] { return write(Attempt.kernel) }
-        guard words.count == 3, let attempt = Attempt(rawValue: words[2]) else { return write("wrong usage") }
+        guard words.count == 3, ["on", "off", "connecting"].contains(words[1]),
+            let attempt = Attempt(rawValue: words[2])
+        else { refuse() }
         let folder = words[3]
         // A thread from before the sandbox, which waits meanwhile, and one of Dispatch, which waits as well.
         let (begin, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -52,6 +56,13 @@ enum SandboxProbe {
     }
 
     #if os(Linux)
+    /// Ends the program with a line that says how it is used.
+    private static func refuse() -> Never {
+        let usage = "usage: SandboxProbe kernel | on|off|connecting ATTEMPT FOLDER\n"
+        FileHandle.standardError.write(Data(usage.utf8))
+        exit(2)
+    }
+
     private static func threadCount() -> Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count) ?? 0
     }

@@ -8,16 +8,22 @@ struct SimulationCommand {
     private var seconds: UInt64?
     private var isTwice = false
     private var fault: String?
+    private static let usage = "usage: Simulation [--seed N] [--count N] [--steps N] [--seconds N] [--twice]"
 
     init(_ arguments: [String]) {
         var rest = arguments[...]
+        var given: Set<String> = []
         while let name = rest.popFirst() {
+            guard given.insert(name).inserted else {
+                fault = "\(name) is given twice"
+                return
+            }
             if name == "--twice" {
                 isTwice = true
                 continue
             }
-            guard let value = rest.popFirst().flatMap({ UInt64($0) }) else {
-                fault = "\(name) needs a number"
+            guard let value = rest.popFirst().flatMap({ UInt64($0) }), value >= 1 || name == "--seed" else {
+                fault = "\(name) needs a number\(name == "--seed" ? "" : " above 0")"
                 return
             }
             switch name {
@@ -33,7 +39,7 @@ struct SimulationCommand {
     /// Returns the status of the program.
     func run() -> CInt {
         if let fault {
-            print(fault)
+            FileHandle.standardError.write(Data("\(fault)\n\(SimulationCommand.usage)\n".utf8))
             return 2
         }
         let folder = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
@@ -48,7 +54,7 @@ struct SimulationCommand {
         do {
             let population = try SimulatedPeople()
             while done < count ?? (seconds == nil ? 1 : .max) {
-                if let seconds, ContinuousClock.now - began >= .seconds(Int(seconds)) { break }
+                if let seconds, ContinuousClock.now - began >= .seconds(Int(clamping: seconds)) { break }
                 guard let outcome = simulate(seed &+ done, population, directory) else { return 1 }
                 total += outcome.steps
                 done += 1

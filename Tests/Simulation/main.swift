@@ -7,7 +7,8 @@ import Hashing
 //
 // --seed: the first seed (default: a random one). --count: how many seeds (default 1; with --seconds, as many as there
 // is time for). --steps: steps of each (default 8000). --twice: runs each seed again, and compares the traces.
-// Prints a failing seed with what went wrong, and ends with status 1.
+// Prints a failing seed with what went wrong, and ends with status 1. An argument that is wrong, or there twice, gets a
+// line on standard error and status 2.
 
 Libcrypto.stayUntilExit()
 

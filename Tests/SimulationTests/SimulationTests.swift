@@ -28,6 +28,20 @@ struct SimulationTests {
         #expect(run.hasSucceeded, "\(run.output)")
     }
 
+    @Test(
+        "Arguments that are wrong, missing or there twice are refused, and so is a count of none",
+        arguments: [
+            "--count", "--count 0", "--count 1O", "--count -1", "--steps 0", "--seconds 0", "--seed x", "--trials 1",
+            "--twice --twice", "--count 1 --count 2", "--count 1 2", "7",
+        ])
+    func usage(line: String) throws {
+        let path = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+            .appendingPathComponent("Simulation").path
+        let run = try runProgram(path, line.split(separator: " ").map(String.init))
+        #expect(run.code == 2 && run.output == "", "\(run)")
+        #expect(run.errors.contains("\nusage: Simulation "), "\(run)")
+    }
+
     @Test("A seed runs the same way in another process")
     func runsElsewhere() throws {
         func trace() throws -> Substring? {

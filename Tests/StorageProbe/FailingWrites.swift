@@ -12,10 +12,11 @@ struct FailingWrites {
     private let count: CInt
     private let error: CInt
 
+    /// Returns `nil` when a word is not what it should be.
     init?(_ words: [String]) {
         let calls = ["meta": failing_meta, "data": failing_data, "sync": failing_sync]
         guard let call = calls[words[2]], let after = CInt(words[3]), let count = CInt(words[4]),
-            let error = CInt(words[5])
+            let error = CInt(words[5]), after >= 0, count >= 1, error >= 1
         else { return nil }
         (folder, self.call, self.after, self.count, self.error) = (words[1], call, after, count, error)
     }

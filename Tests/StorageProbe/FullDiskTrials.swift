@@ -6,13 +6,14 @@ import RootSets
 import TestSupport
 
 /// Fills storages of random sizes on small disks, and then removes from them. Every removal must pass, also of what is
-/// not there; what remains must be exactly what was added and not removed; and when everything is removed, about as
-/// much fits as before.
+/// not there; what remains must be exactly what was added and not removed; and when everything is removed, at least
+/// half as much fits as before.
 ///
 /// A disk is one in memory where this process may mount one. Others end at some byte of the data file. Some of these
 /// promise room that they don't have, and cut writes short. There removals may be refused, but only for lack of space.
 /// What was removed there may leave no room, either: some of the free pages may be behind the disk's end, because LMDB
-/// does not write pages that a commit has taken and given back.
+/// does not write pages that a commit has taken and given back. When something is left there, the disk is not filled
+/// again: the last line counts these trials. On every other disk something that is left is wrong.
 struct FullDiskTrials {
     struct Wrong: Error {
         let what: String
@@ -69,13 +70,62 @@ struct FullDiskTrials {
         }
     }
 
-    /// Runs trials with the seeds from `first` on. Prints a line for each, and ends with 1 at the first that is wrong.
-    /// `isBrief`: with small disks only.
+    /// How the second filling of a trial has ended.
+    private enum SecondFilling {
+        /// The roots that fitted, as a part of those that fitted at first.
+        case part(Double)
+        /// At first nothing fitted.
+        case ofNothing
+        /// The disk does not keep its promise, so no part of it has to fit.
+        case unbounded
+        /// Something was left on a disk that does not keep its promise.
+        case skipped
+    }
+
+    /// What all trials have come to.
+    private struct Tally: CustomStringConvertible {
+        private var filled = 0
+        private var ofNothing = 0
+        private var unbounded = 0
+        private var skipped = 0
+        private var least: Double?
+
+        mutating func add(_ second: SecondFilling) {
+            switch second {
+            case .part(let part):
+                filled += 1
+                least = min(least ?? part, part)
+            case .ofNothing: ofNothing += 1
+            case .unbounded: unbounded += 1
+            case .skipped: skipped += 1
+            }
+        }
+
+        var description: String {
+            let part = least.map { String(format: ", at least %.3f of the first root hashes fitted", $0) } ?? ""
+            return "\(filled) disks filled again\(part); \(ofNothing) had no room at first; of those that promise "
+                + "more, \(unbounded) filled again, \(skipped) not"
+        }
+    }
+
+    /// As much as fitted at first, divided by this, must fit when everything was removed.
+    ///
+    /// Nobody has proved a tighter bound. The second filling has other sizes of additions and another number of
+    /// collaborations, so its buckets are not as full. Its free pages are scattered, and the change log, which has as
+    /// many bytes as the largest removals, is whole at once. Hundreds of trials have kept this bound. The last line
+    /// tells the least part that was met.
+    private static let secondPart = 2
+
+    /// Runs trials with `count` seeds from `first` on. Prints a line for each and one for all, and ends with 1 at the
+    /// first that is wrong. `isBrief`: with small disks only.
     static func run(first: UInt64, count: Int, isBrief: Bool) {
-        for seed in first..<first &+ UInt64(max(0, count)) {
+        var tally = Tally()
+        for seed in first..<first + UInt64(count) {
             var trial = FullDiskTrials(seed: seed, isBrief: isBrief)
             do {
-                print("seed \(seed): \(try trial.run())")
+                let (line, second) = try trial.run()
+                print("seed \(seed): \(line)")
+                tally.add(second)
             } catch let wrong as Wrong {
                 StorageProbe.end(1, "seed \(seed), \(trial.plan): WRONG: \(wrong.what)")
             } catch {
@@ -83,7 +133,7 @@ struct FullDiskTrials {
             }
             fflush(nil)
         }
-        StorageProbe.end(0, "\(count) trials, nothing wrong")
+        StorageProbe.end(0, "\(count) trials, nothing wrong: \(tally)")
     }
 
     private var random: SeededGenerator
@@ -118,7 +168,8 @@ struct FullDiskTrials {
             reserveBytes: plan.reserve << 20, logRetentionBytes: plan.log << 20)
     }
 
-    private mutating func run() throws -> String {
+    /// Returns what is to be printed, and how the second filling has ended.
+    private mutating func run() throws -> (line: String, second: SecondFilling) {
         defer { sets?.close() }
         sets = try RootSets(configuration)
         let first = try fill(withDocuments: plan.hasDocuments)
@@ -132,18 +183,25 @@ struct FullDiskTrials {
             try compare()
         }
         for name in Array(model.keys) { try drop(name) }
-        for _ in 0..<12 where !documents.counts.isEmpty { try removeDocuments() }
+        // Each removes a document at least, unless it is refused.
+        for _ in 0..<StoredDocuments.documentsMax where !documents.counts.isEmpty { try removeDocuments() }
         guard model.isEmpty, documents.counts.isEmpty else {
-            return "\(plan): \(first) roots, \(removals) removals, \(refused) refused"
+            guard isLying, refused > 0 else {
+                throw Wrong(what: "\(model.count) collaborations and \(documents.counts.count) documents are left")
+            }
+            return ("\(plan): \(first) roots, \(removals) removals, \(refused) refused; not filled again", .skipped)
         }
         if Bool.random(using: &random) { try reopen() }
         let second = try fill(withDocuments: false)
-        guard isLying || second >= first / 2 else {
+        guard isLying || second >= first / FullDiskTrials.secondPart else {
             throw Wrong(what: "\(first) roots fitted, and \(second) in the end")
         }
         try compare()
-        return "\(plan): \(first) roots, then \(second); file \(full.fileBytes >> 10) KiB when full, "
+        let line =
+            "\(plan): \(first) roots, then \(second); file \(full.fileBytes >> 10) KiB when full, "
             + "of it \(full.usedBytes >> 10) KiB used; \(removals) removals"
+        if isLying { return (line, .unbounded) }
+        return (line, first > 0 ? .part(Double(second) / Double(first)) : .ofNothing)
     }
 
     private var storage: RootSets {

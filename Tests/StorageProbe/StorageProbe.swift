@@ -8,36 +8,52 @@ import RootSets
 ///     StorageProbe make FOLDER SEED                          makes a storage with some of everything
 ///     StorageProbe failing FOLDER meta|data|sync AFTER COUNT ERRNO
 ///                                                            lets writes fail, and checks what is left
-///     StorageProbe cut FOLDER BYTES                          cuts the data file in use
+///     StorageProbe cut FOLDER BYTES                          cuts the data file in use, and reads first
+///     StorageProbe cut-unread FOLDER BYTES                   the same, and writes first
 ///     StorageProbe full FOLDER                               adds until the disk is full, which promises too much
 ///     StorageProbe full-disks SEED COUNT [brief]             fills disks, and removes from them (`FullDiskTrials`)
 ///     StorageProbe slow FOLDER SECONDS                       changes and reads while the disk takes its time
+///     StorageProbe note FOLDER                               lets the note of the newest commit fail
 ///     StorageProbe move FOLDER                               moves the data away and back
 ///     StorageProbe stopped FOLDER SEED COUNT                 stops readings of a full storage (`StoppedReaders`)
 ///     StorageProbe check FOLDER                              checks a storage
 ///     StorageProbe backup FOLDER                             writes a backup to standard output
 ///     StorageProbe restore BACKUP FOLDER AFTER ERRNO         restores a backup to a disk whose writes fail
 ///
-/// Ends with 0, or with 3 when the storage was refused, or with 1 when something is wrong.
+/// Ends with 0, or with 3 when the storage was refused, or with 1 when something is wrong, or with 2 when an argument
+/// is missing, wrong or too many.
 @main
 enum StorageProbe {
+    /// What follows each command.
+    private static let operands = [
+        "make": "FOLDER SEED", "failing": "FOLDER meta|data|sync AFTER COUNT ERRNO", "cut": "FOLDER BYTES",
+        "cut-unread": "FOLDER BYTES", "full": "FOLDER", "full-disks": "SEED COUNT [brief]", "slow": "FOLDER SECONDS",
+        "note": "FOLDER", "move": "FOLDER", "stopped": "FOLDER SEED COUNT", "check": "FOLDER", "backup": "FOLDER",
+        "restore": "BACKUP FOLDER AFTER ERRNO",
+    ]
+
     static func main() {
         let words = Array(CommandLine.arguments.dropFirst())
         do {
             switch words.first {
-            case "make" where words.count == 3: try make(words[1], seed: UInt64(words[2]) ?? 1)
-            case "failing" where words.count == 6: try FailingWrites(words)?.run()
-            case "cut" where words.count == 3: try cut(words[1], to: Int(words[2]) ?? 0, writesFirst: false)
-            case "cut-unread" where words.count == 3: try cut(words[1], to: Int(words[2]) ?? 0, writesFirst: true)
+            case "make" where words.count == 3: try make(words[1], seed: number(words[2]))
+            case "failing" where words.count == 6:
+                guard let writes = FailingWrites(words) else { refuse() }
+                try writes.run()
+            case "cut" where words.count == 3: try cut(words[1], to: number(words[2], atLeast: 0), writesFirst: false)
+            case "cut-unread" where words.count == 3:
+                try cut(words[1], to: number(words[2], atLeast: 0), writesFirst: true)
             case "full" where words.count == 2: try full(words[1])
-            case "full-disks" where words.count >= 3:
-                FullDiskTrials.run(
-                    first: UInt64(words[1]) ?? 1, count: Int(words[2]) ?? 1, isBrief: words.dropFirst(3) == ["brief"])
-            case "slow" where words.count == 3: try SlowDisk(words[1], seconds: Int(words[2]) ?? 10).run()
+            case "full-disks" where words.count == 3 || words.count == 4 && words[3] == "brief":
+                let (first, count): (UInt64, Int) = (number(words[1]), number(words[2], atLeast: 1))
+                guard first <= UInt64.max - UInt64(count) else { refuse() }
+                FullDiskTrials.run(first: first, count: count, isBrief: words.count == 4)
+            case "slow" where words.count == 3: try SlowDisk(words[1], seconds: number(words[2], atLeast: 1)).run()
             case "note" where words.count == 2: try FailingWrites.ofNote(words[1])
             case "move" where words.count == 2: try move(words[1])
             case "stopped" where words.count == 4:
-                var readers = try StoppedReaders(words[1], seed: UInt64(words[2]) ?? 1, rounds: Int(words[3]) ?? 1)
+                var readers = try StoppedReaders(
+                    words[1], seed: number(words[2]), rounds: number(words[3], atLeast: 1))
                 try readers.run()
             case "check" where words.count == 2:
                 let findings = try StorageInspection.findings(in: words[1])
@@ -45,13 +61,28 @@ enum StorageProbe {
             case "backup" where words.count == 2:
                 _ = try StorageBackup.write(words[1], to: STDOUT_FILENO, time: 0, rate: nil, progress: { _ in })
             case "restore" where words.count == 5: try restore(words)
-            default: end(2, "wrong usage")
+            default: refuse()
             }
         } catch let error as ServiceError {
             end(3, "refused \(error)")
         } catch {
             end(1, "failed \(error)")
         }
+    }
+
+    /// The number that a word is. Any other word ends the program.
+    private static func number<Number: FixedWidthInteger>(_ word: String, atLeast least: Number = .min) -> Number {
+        guard let number = Number(word), number >= least else { refuse() }
+        return number
+    }
+
+    /// Ends the program with a line that says how it is used.
+    private static func refuse() -> Never {
+        let name = CommandLine.arguments.dropFirst().first ?? ""
+        let names = operands.keys.sorted().joined(separator: "|")
+        let usage = operands[name].map { "\(name) \($0)" } ?? "\(names) ..."
+        FileHandle.standardError.write(Data("usage: StorageProbe \(usage)\n".utf8))
+        exit(2)
     }
 
     static func end(_ code: CInt, _ line: String) -> Never {
@@ -113,7 +144,7 @@ enum StorageProbe {
     }
 
     private static func restore(_ words: [String]) throws {
-        guard let after = CInt(words[3]), let error = CInt(words[4]) else { end(2, "wrong usage") }
+        let (after, error): (CInt, CInt) = (number(words[3], atLeast: 0), number(words[4], atLeast: 1))
         let backup = Foundation.open(words[1], O_RDONLY)
         failing_disk_plan(failing_data, after, CInt.max, error)
         let plan = StorageRestore.Plan(backup: backup, directory: words[2])

@@ -7,6 +7,7 @@ import TestSupport
 struct StoredDocuments {
     /// How many records each document has.
     private(set) var counts: [UInt16: Int] = [:]
+    static let documentsMax = 12
     /// An edit may have 1 MiB.
     private static let recordsPerEdit = 500
 
@@ -20,7 +21,7 @@ struct StoredDocuments {
 
     /// An edit that adds records to a document, and how many.
     func addition(_ random: inout SeededGenerator) -> (edit: Edit, document: UInt16, count: Int) {
-        let document = UInt16.random(in: 0..<12, using: &random)
+        let document = UInt16.random(in: 0..<UInt16(StoredDocuments.documentsMax), using: &random)
         let count = Int.random(in: 1...StoredDocuments.recordsPerEdit, using: &random)
         let present = counts[document] ?? 0
         var edit = Edit()
@@ -65,7 +66,7 @@ struct StoredDocuments {
 
     /// What is wrong in a storage; `nil` when nothing is.
     func fault(in storage: RootSets) throws(ServiceError) -> String? {
-        for document in UInt16(0)..<12 {
+        for document in UInt16(0)..<UInt16(StoredDocuments.documentsMax) {
             let range = StoredDocuments.range(of: document)
             let found = try storage.read { snapshot throws(ServiceError) in
                 var found = 0

@@ -75,6 +75,7 @@ let filesThatImportC: Set<String> = [
     "Tests/HashingTests/HashingTests.swift",
     "Tests/KernelsTests/KernelChoiceTests.swift",
     "Tests/RootSetsTests/DataFileTests.swift",
+    "Tests/RootSetsTests/FsckFindingsTests.swift",
     "Tests/SandboxProbe/Attempt.swift",
     "Tests/SignaturesTests/KernelSelectionTests.swift",
     "Tests/SignaturesTests/OwnershipTests.swift",

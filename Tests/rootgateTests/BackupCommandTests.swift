@@ -79,6 +79,43 @@ struct BackupCommandTests {
         }
     }
 
+    @Test("A backup with --rate takes as long as its bytes need at that rate")
+    func rate() async throws {
+        var random = SeededGenerator(seed: runSeed)
+        let service = try ServiceProcess()
+        let client = try service.client()
+        let deck = try #require(CollaborationIdentifier("deck"))
+        try await client.createCollaboration(deck, policy: .challenge)
+        try await client.addRoots(roots(32_000, &random), to: deck)
+        try #require(service.terminate(within: 60))
+        func backUp(_ words: [String], to name: String) throws -> (bytes: Int, seconds: Double) {
+            let path = scratch.path + "/" + name
+            let made = try run(["backup", "--data", service.dataDirectory, "--output", path, "--json"] + words)
+            try #require(made.code == 0, "\(made.errors)")
+            let object = try JSONSerialization.jsonObject(with: Data(made.output.utf8)) as? [String: Any]
+            let (bytes, seconds) = (object?["bytes"] as? Int, object?["seconds"] as? Double)
+            return (try #require(bytes), try #require(seconds))
+        }
+        let whole = try backUp([], to: "whole")
+        // The root hashes are there twice, in their set and in the log.
+        try #require(whole.bytes > 2 * 32_000 * Digest.byteCount)
+        // For one second. What is behind the last whole piece of 256 KiB, an eighth at most, does not wait.
+        let slow = try backUp(["--rate", "\(whole.bytes)"], to: "slow")
+        #expect(slow.bytes == whole.bytes)
+        #expect(slow.seconds >= 0.8, "\(slow) with --rate, and \(whole) without")
+        #expect(try run(["restore", scratch.path + "/slow", "--check"]).code == 0)
+    }
+
+    @Test("A rate that is none, or too low, is a usage error", arguments: ["0", "-1", "1023", "fast", "1M", "1e6"])
+    func wrongRate(rate: String) throws {
+        let data = scratch.path + "/data"
+        #expect(try run(["keys", "create", "x", "--role", "administer", "--offline", "--data", data]).code == 0)
+        let path = scratch.path + "/backup"
+        let refused = try run(["backup", "--data", data, "--output", path, "--rate", rate])
+        #expect(refused.code == 2 && refused.errors.contains("--rate"), "\(refused.errors)")
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
     @Test("A backup to a standard output that is closed ends with an error")
     func closedOutput() throws {
         let data = scratch.path + "/data"

@@ -36,10 +36,16 @@ final class FailingReads {
     init() throws {
         folder = FailingReads.realPath(scratch.path)
         library = folder + "/failing_disk.so"
-        let source = packageFile("Tests/FailingDisk/failing_disk.c")
         let include = packageFile("Tests/FailingDisk/include")
+        try FailingReads.makeLibrary(library, of: "Tests/FailingDisk/failing_disk.c", ["-I", include])
+    }
+
+    /// Makes a shared library, which can be loaded before a program's own, of a file of the package.
+    ///
+    /// Throws with the compiler's lines when it can't be made.
+    static func makeLibrary(_ library: String, of source: String, _ options: [String] = []) throws {
         let made = try runProgram(
-            FailingReads.compiler ?? "", ["-shared", "-fPIC", "-O1", "-I", include, source, "-o", library])
+            compiler ?? "", ["-shared", "-fPIC", "-O1"] + options + [packageFile(source), "-o", library])
         guard made.code == 0 else { throw CocoaError(.fileWriteUnknown, userInfo: ["errors": made.errors]) }
     }
 

@@ -29,7 +29,7 @@ struct KillTests {
             try #require(python),
             [
                 packageFile("Tests/Python/start_times.py"), ServiceProcess.path, "--roots", "20000", "--collaborations",
-                "\(collaborations)", "--starts", "2", "--seed", "\(runSeed)",
+                "\(collaborations)", "--participants", "500", "--starts", "2", "--seed", "\(runSeed)",
             ], environment: pythonEnvironment)
         #expect(run.code == 0, "ROOTGATE_TEST_SEED=\(runSeed) \(run.output)\(run.errors)")
         #expect(run.output.contains("20,000 root hashes in \(collaborations) collaborations"))
