@@ -393,33 +393,41 @@ public final class RootgateClient: Sendable {
     ) async throws(ServiceError) -> T {
         var body: [UInt8] = []
         request.append(to: &body)
-        let answer = try await send(request.operation, body: body, isRepeatable: true)
+        let isChange = if case .mutate = request { true } else { false }
+        let answer = try await send(request.operation, body: body, isRepeatable: true, isChange: isChange)
         return try answer.withRawBytes { body throws(ServiceError) in try decode(body) }
     }
 
     /// Sends a request and returns the body of its answer. When the connection is lost, sends a request again that
     /// `isRepeatable` or was not begun; when the service is stale, sends any request to another one.
     ///
-    /// `waiting`: time that the service may wait before it answers, which is added to the request's time-out.
-    /// `connector`: the way to the service that is asked; `nil`: any.
+    /// `isChange`: whether the request may change something. `waiting`: time that the service may wait before it
+    /// answers, which is added to the request's time-out. `connector`: the way to the service that is asked; `nil`:
+    /// any.
     func send(
-        _ operation: Operation, body: [UInt8], isRepeatable: Bool, waiting: Duration = .zero,
+        _ operation: Operation, body: [UInt8], isRepeatable: Bool, isChange: Bool = false, waiting: Duration = .zero,
         at connector: Connector? = nil
     ) async throws(ServiceError) -> [UInt8] {
-        try await onLink(isRepeatable: isRepeatable, waiting: waiting, at: connector) { link, deadline in
+        try await onLink(
+            isRepeatable: isRepeatable, isChange: isChange, waiting: waiting, at: connector
+        ) { link, deadline in
             await link.request(operation, body: body, deadline: deadline)
         }
     }
 
     /// Calls `ask` with the present connection. When it is lost, and the request `isRepeatable` or was not begun, calls
     /// it with the next one. So it does when the service is stale and there is another one.
+    ///
+    /// A change whose connection was lost may have been made. When its repetition is not decided, for example because
+    /// the service is busy, the error is that the connection was lost.
     private nonisolated(nonsending) func onLink<Answer: Sendable>(
-        isRepeatable: Bool, waiting: Duration = .zero, at place: Connector? = nil,
+        isRepeatable: Bool, isChange: Bool = false, waiting: Duration = .zero, at place: Connector? = nil,
         _ ask: nonisolated(nonsending) (Link, ContinuousClock.Instant) async -> Result<Answer, ServiceError>
     ) async throws(ServiceError) -> Answer {
         let connector = place ?? connector
         let deadline = ContinuousClock.now + configuration.requestTimeout + waiting
         var pause = configuration.reconnectPause
+        var lost: ServiceError?
         while true {
             let failure: ServiceError
             let connected: Result<Link, ServiceError>
@@ -438,18 +446,21 @@ public final class RootgateClient: Sendable {
                     let isLeft = error.code == .stale && connector.leave(link)
                     let mayRepeat =
                         Link.wasNotBegun(error) || isLeft || isRepeatable && error.code == .connectionLost
-                    guard mayRepeat, !connector.isClosed else { throw error }
+                    guard mayRepeat, !connector.isClosed else { throw error.told(after: lost) }
+                    if isChange, error.code == .connectionLost, !Link.wasNotBegun(error) { lost = error }
                     failure = error
                 }
             case .failure(let error): failure = error
             }
             // Who refuses the other's certificate or key refuses it the next time, too.
             guard failure.code != .tlsRefused, failure.code != .keyRefused, failure.code != .cancelled else {
-                throw failure
+                throw failure.told(after: lost)
             }
             // Each client pauses for a different time: otherwise all clients would connect at the same moment.
             let jittered = max(failure.retryAfter ?? .zero, pause * Double.random(in: 0.5...1))
-            guard !connector.isClosed, ContinuousClock.now + jittered < deadline else { throw failure }
+            guard !connector.isClosed, ContinuousClock.now + jittered < deadline else {
+                throw failure.told(after: lost)
+            }
             do {
                 try await Task.sleep(for: jittered)
             } catch {

@@ -14,6 +14,8 @@ private final class Relay: Sendable {
         case made(ServiceError.Code)
         /// The service has carried the request out, and the answer can't be read.
         case garbled
+        /// The service has carried the request out, and the connection ends before the answer.
+        case lost
         /// The service never gets the request, and the answer is an error.
         case kept(ServiceError.Code)
     }
@@ -62,6 +64,7 @@ private final class Relay: Sendable {
         guard service.send(request), let answer = frame(from: service) else { return false }
         switch found {
         case .made(let code): return client.send(error(code, operation, identifier))
+        case .lost: return false
         case .garbled:
             var bytes: [UInt8] = []
             FrameWriter.append(.answer, operation, requestID: identifier, to: &bytes) { $0 += Array("{}".utf8) }
@@ -223,6 +226,16 @@ struct OpenChangesTests {
         let (failure, selected) = try await choosing(through: relay)
         #expect(failure == .failed && selected == ["view"])
         #expect(relay.count(of: "prepare") == 3, "the choice was not repeated once")
+    }
+
+    @Test("A choice whose connection was lost, and whose repetition finds the service busy, is taken back")
+    func lostChoice() async throws {
+        let relay = try Relay(service.endpoint) { name, number in
+            guard name == "prepare" else { return nil }
+            return number == 2 ? .lost : number == 3 ? .kept(.busy) : nil
+        }
+        let (failure, selected) = try await choosing(through: relay)
+        #expect(failure == .failed && selected == ["view"])
     }
 
     @Test("A choice that may still be made is a failure that was not undone")

@@ -35,7 +35,7 @@ extension RootgateClient {
         try checkLimit(json.count, Limits.collaborationRequestBytesMax, "bytes of JSON")
         var body: [UInt8] = []
         CollaborationCall(identifier: identifier, name: name, json: json).append(to: &body)
-        return try await send(.collaborate, body: body, isRepeatable: true, waiting: waiting)
+        return try await send(.collaborate, body: body, isRepeatable: true, isChange: true, waiting: waiting)
     }
 
     /// Verifies up to 4,096 proofs. Returns a decision for each, in order, with a grant if the proof was granted.

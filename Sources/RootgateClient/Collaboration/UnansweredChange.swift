@@ -23,6 +23,13 @@ extension ServiceError {
         }
     }
 
+    /// This error, or else that the connection was lost: if an earlier sending of the change may have arrived, and this
+    /// error says that the last one was not decided. `lost`: what the earlier sending got.
+    func told(after lost: ServiceError?) -> ServiceError {
+        guard let lost, origin == .service, !leavesChangeOpen, !tellsOfNoChange(after: nil) else { return self }
+        return lost
+    }
+
     /// Whether this answer to a repetition tells that the request has no effect and will have none. `first`: what the
     /// request got before; `nil`: nothing yet.
     ///
