@@ -13,7 +13,7 @@ from .addresses import Addresses, environment_key, parse_addresses
 from .gates import Gates
 from .link import refuses_certificate
 from .operations import Operations
-from .protocol import ConnectionLost, ErrorCode, ProtocolError, RootgateError
+from .protocol import ConnectionLost, ErrorCode, Operation, ProtocolError, RootgateError
 from .requests import Request, Split
 
 T = TypeVar("T")
@@ -23,6 +23,16 @@ PAUSE = 0.025
 half."""
 LONGEST_PAUSE = 2.0
 """Seconds between two rounds of attempts, at most."""
+CHANGES = {
+    Operation.ADD_ROOTS, Operation.REMOVE_ROOTS, Operation.CREATE_COLLABORATION, Operation.DROP_COLLABORATION,
+    Operation.EDIT, Operation.COLLABORATE,
+}
+"""Requests that may change something."""
+UNDECIDED = {
+    ErrorCode.BUSY, ErrorCode.SHUTTING_DOWN, ErrorCode.STALE, ErrorCode.ROLE_MISSING, ErrorCode.KEY_REFUSED,
+    ErrorCode.LIMIT_EXCEEDED, ErrorCode.TOO_MANY_CONNECTIONS,
+}
+"""Errors that a service answers before it looks whether it has carried out the same change before."""
 
 
 class AsyncClient(Operations):
@@ -36,8 +46,9 @@ class AsyncClient(Operations):
     Every operation is a coroutine, with the parameters of the function of that name in `requests`. It raises:
 
     - `RootgateError` for an error of the service; of `busy`, `retry_after` says when to try again
-    - `ConnectionLost` when the connection was lost and the request may not be repeated; any `OSError` when there was
-      no connection until the deadline; `ssl.SSLError` at once when one side refuses the other's certificate
+    - `ConnectionLost` when the connection was lost and the request may not be repeated, or is a change whose
+      repetition was not decided; any `OSError` when there was no connection until the deadline; `ssl.SSLError` at once
+      when one side refuses the other's certificate
     - `DeadlineExceeded` when no answer came in time; a late one is dropped, and the connection goes on
     - `ProtocolError` when the service breaks the protocol
     - `ValueError` when a parameter does not fit into its field
@@ -103,6 +114,7 @@ class AsyncClient(Operations):
         loop = asyncio.get_running_loop()
         pause = PAUSE
         attempts = refusals = 0
+        lost: ConnectionLost | None = None
         while True:
             gate = self._gates.present()
             try:
@@ -111,14 +123,16 @@ class AsyncClient(Operations):
                 # Who refuses the other's certificate or key refuses it the next time, too.
                 refusals += _is_refusal(error)
                 if _refuses_key(error) or refusals == self._gates.count:
-                    raise
+                    raise _told(error, lost)
                 failure: Exception = error
             else:
                 try:
                     return request.read(await link.request(request, deadline))
                 except (ConnectionLost, RootgateError) as error:
                     if not self._may_repeat(error, request):
-                        raise
+                        raise _told(error, lost)
+                    if isinstance(error, ConnectionLost) and error.was_sent and request.operation in CHANGES:
+                        lost = error
                     failure = error
             self._gates.leave(gate)
             attempts += 1
@@ -130,7 +144,7 @@ class AsyncClient(Operations):
                 pause = min(pause * 2, LONGEST_PAUSE)
                 refusals = 0
             if self._gates.is_closed or loop.time() + jittered >= deadline:
-                raise failure
+                raise _told(failure, lost)
             if jittered > 0:
                 await asyncio.sleep(jittered)
 
@@ -168,6 +182,13 @@ class AsyncClient(Operations):
         except (OSError, RootgateError, ProtocolError):
             # What other proofs have got beside them still holds.
             return []
+
+
+def _told(error: Exception, lost: ConnectionLost | None) -> Exception:
+    """The error, or else that the connection was lost: if that may have carried out an earlier sending of the change,
+    and the error says that the last one was not decided."""
+    undecided = isinstance(error, RootgateError) and error.code in UNDECIDED
+    return lost if lost is not None and undecided else error
 
 
 def _is_refusal(error: Exception) -> bool:

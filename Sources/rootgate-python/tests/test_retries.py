@@ -114,6 +114,19 @@ class RepeatCases(ClientCases):
         self.assertEqual(client.ask(requests.add_roots("deck", [bytes(32)])), Receipt(7, 1, False))
         self.assertEqual((len(bodies), len(set(bodies))), (3, 1))
 
+    def test_a_change_whose_connection_was_lost_is_not_called_busy(self) -> None:
+        for code in (ErrorCode.BUSY, ErrorCode.ROLE_MISSING):
+            service = self.serve(lose, refuse(code))
+            with self.assertRaises(ConnectionLost):
+                self.client(service.address).ask(requests.add_roots("deck", [bytes(32)]))
+            self.assertEqual(service.connections, 2)
+
+    def test_a_change_that_was_sent_once_or_is_decided_gets_the_error(self) -> None:
+        decided = (lose, refuse(ErrorCode.MUTATION_CONFLICT))
+        for scripts in ((refuse(ErrorCode.BUSY),), decided, (lose, refuse(ErrorCode.STORAGE_FAILED))):
+            with self.assertRaises(RootgateError):
+                self.client(self.serve(*scripts).address).ask(requests.add_roots("deck", [bytes(32)]))
+
     def test_a_verify_or_open_of_unknown_fate_is_an_error_and_not_repeated(self) -> None:
         for request in (verify(), requests.open([("deck", PROOF)])):
             service = self.serve(lose, echo)
