@@ -24,7 +24,7 @@ final class CommitMark: Sendable {
     struct Note: Equatable {
         static let byteCount = 32 + MetaPage.byteCount
         /// Of a note that an earlier version wrote, without a copy of the page.
-        private static let bareByteCount = 32
+        fileprivate static let bareByteCount = 32
         let transaction: UInt64
         /// The digest of the commit's meta page.
         let digest: UInt64
@@ -103,6 +103,7 @@ final class CommitMark: Sendable {
             close(descriptor)
             throw error
         }
+        lengthen()
     }
 
     /// Throws unless a file is open there: reading a pipe would wait for somebody who writes.
@@ -139,7 +140,11 @@ final class CommitMark: Sendable {
         }
         // A power cut may leave zeros.
         guard bytes.contains(where: { $0 != 0 }) else { return .none }
-        return Note(bytes).map { .note($0) } ?? .unknown
+        // Room for a longer note was made behind one of an earlier version.
+        let isLengthened =
+            bytes.count == Note.byteCount && bytes[Note.bareByteCount...].allSatisfy { $0 == 0 }
+        let note = isLengthened ? Array(bytes[..<Note.bareByteCount]) : bytes
+        return Note(note).map { .note($0) } ?? .unknown
     }
 
     /// Returns whether the note was written. The file keeps the size that it has, so a full disk does not prevent it
@@ -152,10 +157,17 @@ final class CommitMark: Sendable {
         return isWritten
     }
 
-    /// Removes what an operator has written behind the note, and makes the note durable.
+    /// Removes what an operator has written behind the note, and makes the note durable. Does nothing when the note
+    /// could not be written.
     @discardableResult
     func settle() -> Bool {
-        ftruncate(descriptor, off_t(Note.byteCount)) == 0 && sync()
+        !isBehind && ftruncate(descriptor, off_t(Note.byteCount)) == 0 && sync()
+    }
+
+    /// Makes room for a note behind one of an earlier version. A power cut then leaves the one or the other, whole.
+    private func lengthen() {
+        guard fileBytes(descriptor) == Note.bareByteCount else { return }
+        if ftruncate(descriptor, off_t(Note.byteCount)) == 0 { sync() }
     }
 
     @discardableResult

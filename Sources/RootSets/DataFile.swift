@@ -57,8 +57,8 @@ struct DataFile {
     struct Judgement {
         /// The check of the structure, if it left some databases for later.
         let structure: StructureCheck?
-        /// Whether the newest meta page was damaged, and was written anew from its copy.
-        let isNewestRestored: Bool
+        /// The meta page that was damaged, and was written anew; `nil`: none was.
+        let restored: MetaPages.Place?
     }
 
     /// Judges the meta pages and the structure of the file, and writes a damaged meta page anew if the other one is
@@ -72,7 +72,7 @@ struct DataFile {
         guard let bytes = fileBytes(descriptor) else { throw StorageFailure(errno, "reading the data file's size") }
         if mark == .acceptance {
             try accept(fileBytes: bytes)
-            return Judgement(structure: nil, isNewestRestored: false)
+            return Judgement(structure: nil, restored: nil)
         }
         let pages = try MetaPages(of: descriptor, fileBytes: bytes, mark: mark)
         let isShort = bytes < pages.newest.fileBytes
@@ -80,6 +80,8 @@ struct DataFile {
         let deferring = pages.damaged != nil || isShort ? [] : deferring
         let check = try StructureCheck(of: descriptor, fileBytes: bytes, pages.newest, deferring: deferring)
         if let finding = check.finding {
+            // Then the note may be of another file, whose pages are elsewhere.
+            guard pages.damaged != .newest else { throw MetaPages.otherThanNoted }
             let cut =
                 isShort ? "the data file is shorter than its contents (\(pages.newest.fileBytes) bytes), and " : ""
             throw .damaged("\(cut)\(finding): \(isShort ? MetaPages.remedy : "restore a backup")")
@@ -89,7 +91,7 @@ struct DataFile {
         let isDone = deferring.isEmpty || !check.hasDeferred
         if isDone { try check.checkRest() }
         try pages.repair(descriptor)
-        return Judgement(structure: isDone ? nil : check, isNewestRestored: pages.damaged == .newest)
+        return Judgement(structure: isDone ? nil : check, restored: pages.damaged)
     }
 
     /// LMDB does not write pages at the end that a commit has taken and given back, so the file may lawfully be shorter

@@ -19,6 +19,9 @@ struct MetaPages {
         "restore a backup, or keep a copy of the data directory and write the word \(CommitMark.acceptance) into its "
         + "\(CommitMark.fileName), to go on with the newest commit that is whole, if there is one"
 
+    /// The newest page has the noted commit's number and other bytes, and can't be written anew.
+    static let otherThanNoted = StorageFailure.damaged("the newest meta page is not what was written: \(remedy)")
+
     /// Throws `damaged` when a page is damaged that may be the newest, unless the note has a copy of it, or when a
     /// commit is missing that was acknowledged.
     init(of file: CInt, fileBytes: Int, mark: CommitMark.Contents) throws(StorageFailure) {
@@ -149,9 +152,7 @@ struct MetaPages {
         case .note(let note):
             guard note.transaction <= newer.transaction else { throw lost(note, newest: newer) }
             if note.transaction == newer.transaction {
-                guard note == CommitMark.Note(newer) else {
-                    throw .damaged("the newest meta page is not what was written: \(remedy)")
-                }
+                guard note == CommitMark.Note(newer) else { throw otherThanNoted }
             } else if !isRegular, older.transaction >= note.transaction {
                 // The note is of a commit before both, or is no note of the older page: nothing vouches for either.
                 throw irregular

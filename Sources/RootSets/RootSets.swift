@@ -77,14 +77,14 @@ package final class RootSets: Sendable {
             configuration, lock, surroundings, health, newest, storageCheck, acceptsLoss: acceptsLoss,
             deferring: StructureCheck.deferred)
         if let loss = environment.possibleLoss { log(.critical, loss) }
-        if let restoration = environment.restoration { log(.error, restoration) }
+        if let restoration = environment.restoration { log(.warning, restoration) }
         try environment.checkSharing(shared != nil)
         readers = ReadTransactionPool(environment)
         queue = CommitQueue(
             readers, configuration, surroundings, log, shared: shared, onLoss: onLoss
         ) { () throws(ServiceError) in
             let environment = try RootSets.open(configuration, lock, surroundings, health, newest, storageCheck)
-            if let restoration = environment.restoration { log(.error, restoration) }
+            if let restoration = environment.restoration { log(.warning, restoration) }
             try environment.checkSharing(shared != nil)
             return environment
         }

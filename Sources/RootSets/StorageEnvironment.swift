@@ -26,8 +26,8 @@ final class StorageEnvironment: @unchecked Sendable {
     private let isOld: Bool
     /// What of the file's structure was left for later; `nil` when all of it was checked.
     private let structure: Lock<StructureCheck?>
-    /// Whether the newest meta page was damaged, and was written anew from its copy when this was opened.
-    private let isNewestRestored: Bool
+    /// The meta page that was damaged, and was written anew when this was opened; `nil`: none was.
+    private let restored: MetaPages.Place?
     private let heldPages = Lock(HeldPages())
     /// `nil` when there is no table of readers, or one of another layout.
     private let places: ReaderPlaces?
@@ -111,7 +111,7 @@ final class StorageEnvironment: @unchecked Sendable {
                 directory, lock, use, makesNote: !isInspected, acceptsLoss: acceptsLoss, deferring)
             (self.mark, noted) = (mark, contents)
             structure = Lock(judgement?.structure)
-            isNewestRestored = judgement?.isNewestRestored ?? false
+            restored = judgement?.restored
         } catch {
             throw error.asServiceError
         }
@@ -186,7 +186,7 @@ final class StorageEnvironment: @unchecked Sendable {
     /// Throws `storageFailed` when there is no storage or when it has no checksums, `storageDamaged` when it is damaged
     /// or has a format that this version does not read.
     init(reading directory: String) throws(ServiceError) {
-        (lock, mark, noted, isOld, isNewestRestored, readerTable) = (nil, nil, .none, false, false, nil)
+        (lock, mark, noted, isOld, restored, readerTable) = (nil, nil, .none, false, nil, nil)
         newest = NewestCommit()
         structure = Lock(nil)
         directories = BucketDirectories(StorageSurroundings())
@@ -208,7 +208,13 @@ final class StorageEnvironment: @unchecked Sendable {
                 try check(mdb_env_set_maxdbs(environment, 6), "setting the number of databases")
                 try check(mdb_env_set_maxreaders(environment, 1024), "setting the number of readers")
                 let flags = UInt32(MDB_NOTLS | MDB_RDONLY)
-                try check(mdb_env_open(environment, directory, flags, 0o600), "opening \(directory)")
+                let opened = mdb_env_open(environment, directory, flags, 0o600)
+                guard opened != MDB_INVALID, opened != MDB_VERSION_MISMATCH else {
+                    throw .damaged(
+                        "a meta page of the data file is damaged: a start of the service, or rootgate fsck while none "
+                            + "runs, writes it anew if it can")
+                }
+                try check(opened, "opening \(directory)")
                 claim = try StorageEnvironment.claim(environment, &places)
                 (pageBytes, dataDescriptor) = try StorageEnvironment.checkFile(of: environment)
                 var information = MDB_envinfo()
@@ -490,10 +496,15 @@ final class StorageEnvironment: @unchecked Sendable {
 
     /// What was written anew before the file was opened, as a line for the log; `nil` when nothing was.
     var restoration: String? {
-        guard isNewestRestored else { return nil }
-        return
+        switch restored {
+        case nil: nil
+        case .newest:
             "the newest meta page of \(DataFile.fileName) was damaged, and was written anew from its copy in "
-            + "\(CommitMark.fileName): no change is missing, but see to the disk"
+                + "\(CommitMark.fileName): no change is missing, but see to the disk"
+        case .other:
+            "the older meta page of \(DataFile.fileName) was damaged, or half written when the power went, and was "
+                + "written anew: no change is missing"
+        }
     }
 
     /// Makes what is in the file durable, and notes its newest commit. A process that was killed may have left a commit

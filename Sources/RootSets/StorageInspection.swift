@@ -56,6 +56,12 @@ package enum StorageInspection {
             meaning: "a service does not start, or refuses what it needs of it; nothing else was checked")
     }
 
+    private static func unreadableBeside(_ reason: String) -> StorageFinding {
+        StorageFinding(
+            kind: .reading, distrusted: DatabaseName.allCases, what: "the storage (\(reason))",
+            meaning: "nothing else was checked; the service refuses what it needs of it, and its log tells what it met")
+    }
+
     /// The same for the newest commit of a storage that another process has open. When the snapshot that is checked
     /// would take the room of that process, the check is given up.
     private static func findings(beside directory: String) throws(ServiceError) -> [StorageFinding] {
@@ -64,12 +70,12 @@ package enum StorageInspection {
             live = try LiveStorage(directory)
         } catch {
             guard error.code == .storageDamaged else { throw error }
-            return [unreadable(error.reason)]
+            return [unreadableBeside(error.reason)]
         }
         do throws(StorageFailure) {
             if let doubt = live.doubt { return [unchecked(doubt)] }
             let cost = live.cost(of: .check)
-            if let fault = try live.fault(cost) { return [unreadable(fault)] }
+            if let fault = try live.fault(cost) { return [unreadableBeside(fault)] }
             let found = try cost.whileHeld { () throws(StorageFailure) in
                 try findings(in: live.environment, live.transaction, cost)
             }

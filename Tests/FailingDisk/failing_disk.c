@@ -161,7 +161,7 @@ static int synchronize(int file, long call) {
 
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
     if (count == 120 && offset % 4096 == 32 && fails(failing_meta)) return -1;
-    if (count == 32 && offset == 0 && fails(failing_note)) return -1;
+    if (count == 184 && offset == 0 && fails(failing_note)) return -1;
     if (count >= 4096 && fails(failing_data)) return -1;
     size_t taken = room(offset, count);
     if (taken == 0 && count > 0) return no_room();

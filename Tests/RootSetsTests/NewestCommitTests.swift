@@ -241,6 +241,66 @@ struct NewestCommitTests {
         }
     }
 
+    @Test("An older meta page that is damaged is written anew, which is told; a reader says what to do")
+    func olderPage() throws {
+        let storage = try ClosedStorage()
+        let older = try storage.metaPages().older
+        let data = try storage.bytes("data.mdb")
+        let said = "the older meta page of data.mdb was damaged"
+        for byte in [16, 20, 40] {
+            try storage.write("data.mdb", data)
+            try storage.change("data.mdb") { $0[storage.offset(of: older) + byte] ^= 1 }
+            if byte != 40 {
+                let error = thrownServiceError { _ = try LiveStorage(storage.folder) }
+                #expect(error?.reason.contains("a meta page of the data file is damaged: a start") == true, "\(byte)")
+            }
+            let findings = try StorageInspection.findings(in: storage.folder)
+            #expect(findings.count == 1 && findings[0].what.contains(said), "\(findings)")
+            try storage.write("data.mdb", data)
+            try storage.change("data.mdb") { $0[storage.offset(of: older) + byte] ^= 1 }
+            let log = Shared<[String]>([])
+            let configuration = RootSets.Configuration(directory: storage.folder)
+            try RootSets(configuration, log: Log { line in log.with { $0.append("\(line)") } }).close()
+            #expect(log.value.count == 1 && log.value[0].contains(said), "\(log.value)")
+            #expect(storage.rootCount == 5)
+        }
+    }
+
+    @Test("A note of an earlier version is taken, also when room was made for a longer one, and is lengthened first")
+    func earlierNote() throws {
+        let storage = try ClosedStorage()
+        let note = try storage.bytes("newest-commit")
+        let zeros = [UInt8](repeating: 0, count: MetaPage.byteCount)
+        for bytes in [bare(note), bare(note) + zeros] {
+            try storage.write("newest-commit", bytes)
+            #expect(storage.rootCount == 5, "\(bytes.count) bytes")
+            #expect(try storage.bytes("newest-commit") == note)
+        }
+        try storage.write("newest-commit", bare(note))
+        _ = try CommitMark(directory: storage.folder)
+        #expect(try storage.bytes("newest-commit") == bare(note) + zeros)
+        for bytes in [bare(note) + zeros.dropLast(), bare(note) + zeros + [0], bare(note) + zeros.dropLast() + [1]] {
+            try storage.write("newest-commit", bytes)
+            #expect(storage.refusal() != nil, "\(bytes.count) bytes")
+        }
+    }
+
+    @Test("A copy that leads elsewhere in another file is refused as what it is")
+    func copyOfAnotherFile() throws {
+        let (storage, other) = (try ClosedStorage(commits: 5), try ClosedStorage(commits: 5))
+        let newer = try storage.metaPages().newer
+        let page = try other.metaPages().newer
+        try #require(page.transaction == newer.transaction)
+        var changed = page.bytes
+        // The main tree begins where the list of free pages does.
+        changed.replaceSubrange(128..<136, with: page.bytes[80..<88])
+        let copy = try #require(MetaPage(changed, slot: Int(page.transaction & 1)))
+        try storage.write("newest-commit", CommitMark.Note(copy, sequence: 6).bytes)
+        let data = try storage.bytes("data.mdb")
+        #expect(storage.refusal()?.contains("the newest meta page is not what was written") == true)
+        #expect(try storage.bytes("data.mdb") == data)
+    }
+
     @Test("A copy is not taken for a commit that is not the newest, or where the other page is damaged, too")
     func copyOfAnotherCommit() throws {
         let storage = try ClosedStorage()

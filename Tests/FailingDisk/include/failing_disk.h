@@ -23,7 +23,7 @@ enum failing_call {
     failing_data,
     // Making them durable.
     failing_sync,
-    // Writing the 32 bytes of the note of the newest commit.
+    // Writing the 184 bytes of the note of the newest commit.
     failing_note,
 };
 
