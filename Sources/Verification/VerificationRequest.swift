@@ -28,6 +28,8 @@ package final class VerificationRequest: @unchecked Sendable {
     /// Empty when roots are not wanted.
     private let rootMemory: ScratchBuffer<Digest>
     private let unfinished: Atomic<Int>
+    /// Whether some proofs have verdicts, so that their challenges or nonces may be spent.
+    private let hasVerdicts = Atomic(false)
     private let failure = Lock<ServiceError?>(nil)
     /// Whether what one proof meets in the storage fails that proof alone.
     let failsSingly: Bool
@@ -70,10 +72,18 @@ package final class VerificationRequest: @unchecked Sendable {
             } else {
                 failure.withLock { $0 = $0 ?? error }
             }
+        } else {
+            hasVerdicts.store(true, ordering: .relaxed)
         }
         let left = unfinished.subtract(positions.count, ordering: .acquiringAndReleasing).newValue
         precondition(left >= 0, "a proof was finished twice")
-        if left == 0 { completion(self, failure.withLock { $0 }) }
+        if left == 0 { completion(self, failure.withLock { $0 }.map { whole($0) }) }
+    }
+
+    /// The error of the whole request. Busy says that nothing was done.
+    private func whole(_ error: ServiceError) -> ServiceError {
+        guard error.code == .busy, isSigned, hasVerdicts.load(ordering: .relaxed) else { return error }
+        return ServiceError(.storageFailed, "\(error.reason), and challenges of the request may be spent")
     }
 }
 

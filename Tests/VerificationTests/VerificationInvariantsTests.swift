@@ -24,6 +24,23 @@ struct VerificationInvariantsTests {
         }
     }
 
+    @Test("A request is busy only when no challenge of it may be spent")
+    func busy() {
+        let unchecked = ServiceError(.busy, detail: Limits.uncheckedMilliseconds, "it is being checked")
+        for (isSigned, firstFails, code) in [
+            (true, false, ServiceError.Code.storageFailed), (true, true, .busy), (false, false, .busy),
+        ] {
+            let answer = Shared<ServiceError?>(nil)
+            let request = VerificationRequest(count: 2, isSigned: isSigned, wantsRoots: false) { _, _ in
+            } completion: { _, error in
+                answer.with { $0 = error }
+            }
+            request.finish(0..<1, .always, failure: firstFails ? unchecked : nil)
+            request.finish(1..<2, .always, failure: unchecked)
+            #expect(answer.value?.code == code, "\(isSigned), \(firstFails)")
+        }
+    }
+
     @Test("A worker that is called by two threads ends the process")
     func worker() async {
         await #expect(processExitsWith: .failure) {
