@@ -9,8 +9,8 @@ let demoCommand = Command(
     "demo", "show a running service at work: real proofs, every kind of forgery, rates",
     options: [
         .server, .timeout,
-        Option("people", "N", standard: "1000", "simulated people, with 1 to 5 devices each"),
-        Option("proofs", "N", standard: "20000", "genuine proofs to send"),
+        Option("people", "N", standard: "1000", "simulated people, 2 to 100,000, with 1 to 5 devices each"),
+        Option("proofs", "N", standard: "20000", "genuine proofs to send, 256 to 10,000,000"),
         Option(switch: "expired", "also wait until a challenge expires (for services with short ones)"), .quiet,
         .json,
     ]
@@ -18,13 +18,15 @@ let demoCommand = Command(
     let client = try connect(arguments)
     defer { client.close() }
     let service = try serverOption(arguments)
+    // Before anything is made on the service.
+    let people = try arguments.number("people", in: 2...100_000)
+    let proofs = try arguments.number("proofs", in: 256...10_000_000)
     let progress = progressMeter(arguments)
     defer { progress.end() }
     let demo = try await Demo(
-        client, people: arguments.number("people", in: 2...100_000), progress,
+        client, people: people, progress,
         says: { text in if !arguments.isOn("json") { progress.printAside(text) } })
-    let rows = try await demo.run(
-        service, proofs: arguments.number("proofs", in: 256...10_000_000), waitsForExpiry: arguments.isOn("expired"))
+    let rows = try await demo.run(service, proofs: proofs, waitsForExpiry: arguments.isOn("expired"))
     try await demo.cleanUp()
     progress.end()
     return try show(rows, demo, isJSON: arguments.isOn("json"))

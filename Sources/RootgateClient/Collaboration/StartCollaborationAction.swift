@@ -150,17 +150,21 @@ public final class StartCollaborationAction: Sendable {
 
     /// Claims the owner's identity in a collaboration that existed before the action prepared it.
     ///
-    /// Throws `failed` when the service refuses it, and `notUndone` when it is not known whether it is claimed. What
-    /// was prepared is undone then; see `undoPreparations`.
+    /// Throws `failed` when the service refuses it, and `notUndone` when it is not known whether it is claimed, or when
+    /// an earlier preparation's identity is. What was prepared is undone then; see `undoPreparations`.
     func claimOwnership(
         of collaboration: CollaborationIdentifier, removing people: [PersonIdentity] = []
     ) async throws(CollaborationActionFailure) {
         let existing = preparations.withLock { $0.filter { $0.collaboration == collaboration && !$0.isNew } }
+        var hasClaimed = false
         do throws(UnansweredChange) {
-            for preparation in existing { try await preparation.claimOwnership() }
+            for preparation in existing {
+                try await preparation.claimOwnership()
+                hasClaimed = hasClaimed || preparation.ownerIdentity != nil
+            }
         } catch {
             let isUndone = await undoPreparations(removing: people)
-            throw isUndone && !error.isOpen ? .failed : .notUndone
+            throw isUndone && !error.isOpen && !hasClaimed ? .failed : .notUndone
         }
     }
 
