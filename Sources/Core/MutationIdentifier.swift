@@ -12,6 +12,11 @@ public struct MutationIdentifier: Hashable, Sendable {
     public static func random() -> MutationIdentifier {
         MutationIdentifier(UInt128.random(in: .min ... .max))
     }
+
+    /// Makes a fresh identifier from a source of random bytes.
+    public static func random(from source: RandomSource) -> MutationIdentifier {
+        MutationIdentifier(source.bytes(16).reversed().reduce(0) { $0 << 8 | UInt128($1) })
+    }
 }
 
 extension MutationIdentifier: CustomStringConvertible {

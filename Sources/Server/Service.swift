@@ -85,7 +85,7 @@ package final class Service: Sendable {
         let rootSets = try Service.openStorage(configuration, surroundings.storage, log, onStorageLoss, onWait)
         (secrets, durableClock) = try Service.openSecrets(configuration, rootSets, clock, wallClock, random, log)
         audit = try AuditTrail.open(configuration, rootSets, secrets, wallClock, log)
-        principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, durableClock.clock, clock)
+        principals = try Service.readPrincipals(configuration, rootSets, audit, wallClock, durableClock, clock, random)
         undecided = audit.map { UndecidedLines(rootSets, $0) }
         let storage = AuditedStorage(
             rootSets: rootSets, principals: principals, trail: audit, undecided: undecided,
@@ -228,10 +228,12 @@ package final class Service: Sendable {
 
     private static func readPrincipals(
         _ configuration: Configuration, _ rootSets: RootSets, _ audit: AuditTrail?,
-        _ date: @escaping @Sendable () -> Date, _ expiryClock: MonotonicClock, _ clock: MonotonicClock
+        _ date: @escaping @Sendable () -> Date, _ durableClock: DurableClock, _ clock: MonotonicClock,
+        _ random: RandomSource
     ) throws(StartupFailure) -> PrincipalTable {
         do throws(ServiceError) {
-            return try PrincipalTable(rootSets, trail: audit, date: date, expiryClock: expiryClock, clock: clock)
+            return try PrincipalTable(
+                rootSets, trail: audit, date: date, expiryClock: durableClock.clock, clock: clock, random: random)
         } catch {
             rootSets.close()
             audit?.close()

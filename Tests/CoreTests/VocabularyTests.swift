@@ -159,6 +159,15 @@ struct IdentifierTests {
         #expect(identifier.description == "000102030405060708090a0b0c0d0e0f")
         #expect(MutationIdentifier.random() != MutationIdentifier.random())
     }
+
+    @Test("A source of random bytes gives the same mutation identifiers again, with its first byte as the low one")
+    func mutationIdentifierFromSource() {
+        let (source, again) = (RandomSource.seeded(runSeed), RandomSource.seeded(runSeed))
+        let first = MutationIdentifier.random(from: source)
+        #expect(first.description == again.bytes(16).hexadecimal)
+        let second = MutationIdentifier.random(from: source)
+        #expect(second != first && second.description == again.bytes(16).hexadecimal)
+    }
 }
 
 struct QueueTests {

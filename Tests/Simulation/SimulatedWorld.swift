@@ -29,7 +29,7 @@ final class SimulatedWorld: @unchecked Sendable {
     private(set) var epoch = 0
     /// Whether the service has ended without noticing: what it sends or commits reaches nobody.
     private(set) var isFrozen = false
-    /// A hash of everything that clients have received, in order.
+    /// A hash of everything that clients have received, in order, and of how much each commit has written.
     private(set) var trace: UInt64 = 0xcbf2_9ce4_8422_2325
 
     private var service: Service?
@@ -228,6 +228,7 @@ final class SimulatedWorld: @unchecked Sendable {
 
     private func didCommit(_ sequence: UInt64) {
         spaceFailures = 0
+        trace = (trace ^ UInt64(disk.moment)) &* 0x100_0000_01b3
         if hasFaults, dice.isOne(in: 120) {
             brokenCommit = sequence
             freeze(at: commitBegan + dice.below(disk.moment - commitBegan + 1))

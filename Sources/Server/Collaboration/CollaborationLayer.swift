@@ -38,7 +38,7 @@ final class CollaborationLayer: Sendable {
     /// The place of due queries in the worker pool's turns.
     private let dueQueries = WorkSource()
     private let settings: CollaborationSettings
-    private let random: RandomSource
+    let random: RandomSource
     /// The clock by which queries wait.
     private let clock: MonotonicClock
     let wallClock: @Sendable () -> Date

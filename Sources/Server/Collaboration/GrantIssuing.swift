@@ -77,8 +77,9 @@ extension CollaborationLayer {
         var bytes: [UInt8] = []
         /// The selected options of each of the request's collaborations, if they were asked for.
         var options: [[UInt8]] = []
-        /// The edits that record the joining of participants, by the keys of their records.
-        var joinings: [[UInt8]: Edit] = [:]
+        /// The edits that record the joining of participants, in the order of the proofs, and their records' keys.
+        var joinings: [Edit] = []
+        var joined: Set<[UInt8]> = []
     }
 
     /// Issues grants for the granted proofs. Reads a snapshot that is no older than the verdicts. Runs on a worker.
@@ -96,7 +97,7 @@ extension CollaborationLayer {
         }
         guard !grants.joinings.isEmpty else { return answer(issuing, grants, roots) }
         issuing.pending.begin(.committing)
-        note(Array(grants.joinings.values), issuing.pending) { [self] failure in
+        note(grants.joinings, issuing.pending) { [self] failure in
             let isDamaged = failure?.code == .storageDamaged && !resources.rootSets.health.hasFailed
             switch failure?.code {
             case _ where isDamaged, nil, .storageFull, .busy:
@@ -199,8 +200,9 @@ extension CollaborationLayer {
             deviceKey: Fingerprint(SHA256.hash(proof.publicKey)), rootHash: person.rootHash)
         self.grants.issue(claim, to: &grants.bytes)
         let key = Joining.key(collaboration, person)
-        if grants.joinings[key] == nil, try snapshot.record(key) == nil {
-            grants.joinings[key] = Joining.edit(of: person, in: collaboration, access, milliseconds: milliseconds)
+        if !grants.joined.contains(key), try snapshot.record(key) == nil {
+            grants.joined.insert(key)
+            grants.joinings.append(Joining.edit(of: person, in: collaboration, access, milliseconds: milliseconds))
         }
     }
 
@@ -210,7 +212,7 @@ extension CollaborationLayer {
     ) {
         let tally = Tally(left: edits.count)
         for edit in edits {
-            storage.submit(Mutation(.edit(edit)), for: pending) { result in
+            storage.submit(Mutation(identifier: .random(from: random), .edit(edit)), for: pending) { result in
                 if tally.settle(result) { completion(tally.failure) }
             }
         }

@@ -26,6 +26,8 @@ final class PrincipalTable: Sendable {
     private let expiryClock: MonotonicClock?
     /// The clock of rates.
     private let clock: MonotonicClock
+    /// Gives the identifiers of changes that the service makes by itself.
+    private let random: RandomSource
     /// What was refused because of limits.
     let refusals = LimitRefusals()
     /// By door, so that whoever guesses at one of them delays nobody at the other.
@@ -40,11 +42,12 @@ final class PrincipalTable: Sendable {
     /// Throws `storageDamaged` or `storageFailed`.
     init(
         _ rootSets: RootSets, trail: AuditTrail?, date: @escaping @Sendable () -> Date,
-        expiryClock: MonotonicClock? = nil, clock: MonotonicClock = .system
+        expiryClock: MonotonicClock? = nil, clock: MonotonicClock = .system, random: RandomSource = .system
     ) throws(ServiceError) {
         self.rootSets = rootSets
         self.expiryClock = expiryClock
         self.clock = clock
+        self.random = random
         self.trail = trail
         self.date = date
         try state.withLock { state throws(ServiceError) in try load(&state) }
@@ -140,7 +143,7 @@ final class PrincipalTable: Sendable {
         }
         let edit = PrincipalRecords.use(of: use.subject.principal, use.subject.key, milliseconds: max(1, now))
         // A use that can't be stored is stored with the next one.
-        rootSets.submit(Mutation(.edit(edit))) { _ in }
+        rootSets.submit(Mutation(identifier: .random(from: random), .edit(edit))) { _ in }
     }
 
     /// Throws `busy` with the time to wait when the address has presented too many wrong keys at the door. Then the key
