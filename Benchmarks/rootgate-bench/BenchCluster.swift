@@ -10,6 +10,9 @@ import Transport
 /// Members of etcd on this machine, and services that share a log in them.
 final class BenchCluster {
     static let members = 3
+    /// Without it etcd keeps what the services have removed from the log, until it is full: see
+    /// deploy/handbook/cluster.md.
+    private static let compaction = ["--auto-compaction-mode", "revision", "--auto-compaction-retention", "100"]
 
     let etcd: EtcdProcesses
     /// The file with the secret of the services.
@@ -22,7 +25,7 @@ final class BenchCluster {
         directory = try TemporaryDirectory()
         secretPath = directory.path + "/secret"
         _ = try SecretFile(path: secretPath).rotate(at: UInt64(Date().timeIntervalSince1970 * 1000))
-        etcd = try EtcdProcesses(members: members)
+        etcd = try EtcdProcesses(members: members, BenchCluster.compaction)
     }
 
     static func name() throws -> LogName {
