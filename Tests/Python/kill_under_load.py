@@ -197,7 +197,7 @@ def random_mutation(generator: random.Random, documents: list[str]) -> Mutation:
 
 
 class Service:
-    """The program at work."""
+    """The program at work. As a context it is killed at the end, if it still runs."""
 
     def __init__(self, program: Path, directory: Path, options: list[str] = OPTIONS) -> None:
         arguments = ["serve", "--data", directory / "data", "--listen", "127.0.0.1:0", *options]
@@ -224,6 +224,12 @@ class Service:
             raise CheckFailed(f"the service did not start: it printed {line!r} and\n{self.errors.read_text()[-4000:]}")
         self.port = int(match[1])
         return self
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     def connect(self) -> Connection:
         """A new connection."""

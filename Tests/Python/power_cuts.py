@@ -116,12 +116,8 @@ def contents_of(client: Connection) -> Contents:
 
 def serve(program: Path, folder: Path) -> Contents:
     """What a service of a folder has that is started now."""
-    service = Service(program, folder).listen()
-    try:
-        with service.connect() as client:
-            return contents_of(client)
-    finally:
-        service.kill()
+    with Service(program, folder).listen() as service, service.connect() as client:
+        return contents_of(client)
 
 
 class History:
@@ -211,15 +207,12 @@ class Scenario:
 
     def run_service(self, program: Path, changes: int) -> None:
         """Starts a service, uses it and ends it in order."""
-        service = Service(program, self.folder).listen()
-        try:
+        with Service(program, self.folder).listen() as service:
             with service.connect() as client:
                 self.begun(client)
                 self.history.use(client, changes, self.generator)
             service.process.terminate()
             service.process.wait(60)
-        finally:
-            service.kill()
 
     def begun(self, client: Connection) -> None:
         """A service has begun."""

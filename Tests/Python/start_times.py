@@ -117,28 +117,25 @@ def measure(options: argparse.Namespace, folder: Path) -> int:
     room = max(64, options.roots // 5_000 + options.participants // 500)
     words = ["--link-base", "https://example.com/c", "--storage-max", str(room)]
     data = folder / "data" / "data.mdb"
-    service = Service(options.program, folder, words).listen()
-    client = service.connect()
-    fill(client, options.roots, options.collaborations, options.seed)
-    share(client, options.participants, options.seed)
+    with Service(options.program, folder, words).listen() as service:
+        client = service.connect()
+        fill(client, options.roots, options.collaborations, options.seed)
+        share(client, options.participants, options.seed)
     first_set = options.roots // options.collaborations
     listening: list[float] = []
     answering: list[float] = []
     for _ in range(options.starts):
-        service.kill()
         if options.cold:
             forget_file(data)
-        service = Service(options.program, folder, words).listen()
-        answer = first_answer(service.connect(), options.seed, generator, first_set)
-        seconds = time.monotonic() - service.begun
+        with Service(options.program, folder, words).listen() as service:
+            answer = first_answer(service.connect(), options.seed, generator, first_set)
+            seconds = time.monotonic() - service.begun
         print(f"listens after {service.seconds * 1000:.0f} ms, answers after {seconds * 1000:.0f} ms", flush=True)
         if answer != [False, True]:
             print(f"wrong: {answer}")
-            service.kill()
             return 1
         listening.append(service.seconds)
         answering.append(seconds)
-    service.kill()
     size = data.stat().st_blocks * 512 >> 20
     medians = statistics.median(listening), statistics.median(answering)
     print(

@@ -649,22 +649,22 @@ ANSWERS_HEAD = """\
 
 def make(options: argparse.Namespace, folder: Path) -> None:
     """Fills a storage and asks about it."""
-    service = Service(options.program, folder, OPTIONS).listen()
-    filling = Filling(service.connect())
-    filling.run()
-    end(service)
+    with Service(options.program, folder, OPTIONS).listen() as service:
+        filling = Filling(service.connect())
+        filling.run()
+        end(service)
     data, secret = (folder / "data" / "data.mdb").read_bytes(), (folder / "data" / "secret").read_bytes()
     check_contents(options.program, folder, options.format)
-    service = Service(options.program, folder, OPTIONS).listen()
-    client = Connection("127.0.0.1", service.port, key=ADMINISTRATOR.text)
-    last = client.statistics().result()["sequence"]
-    queries = [*layer_queries(filling), *shelf_queries(), *set_queries(filling, last)]
-    check(len({query.name for query in queries}) == len(queries), "two queries have one name")
-    asked: Fields = {"at": now(), "key": ADMINISTRATOR.text, "secret": base64.b64encode(secret).decode()}
-    lines = [json.dumps(asked, separators=(",", ":"))]
-    lines += [line(query, answer(client, query)) for query in queries]
-    after = client.statistics().result()["sequence"]
-    end(service)
+    with Service(options.program, folder, OPTIONS).listen() as service:
+        client = Connection("127.0.0.1", service.port, key=ADMINISTRATOR.text)
+        last = client.statistics().result()["sequence"]
+        queries = [*layer_queries(filling), *shelf_queries(), *set_queries(filling, last)]
+        check(len({query.name for query in queries}) == len(queries), "two queries have one name")
+        asked: Fields = {"at": now(), "key": ADMINISTRATOR.text, "secret": base64.b64encode(secret).decode()}
+        lines = [json.dumps(asked, separators=(",", ":"))]
+        lines += [line(query, answer(client, query)) for query in queries]
+        after = client.statistics().result()["sequence"]
+        end(service)
     check(after == last, "a query has changed something")
     version = subprocess.run([options.program, "version"], check=True, capture_output=True, text=True).stdout
     words = {"format": options.format, "version": f"Version {version.split()[-1]}", "date": time.strftime("%Y-%m-%d")}
