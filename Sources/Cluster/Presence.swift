@@ -193,6 +193,8 @@ final class Presence: Sendable {
                 }
                 // It is another's, or a request that was late has put it with an earlier lease.
                 guard found.lease == lease else { throw .refused(.noLease, "the key has no lease, or another one") }
+                // Somebody else has put the key: etcd was restored from a backup, where the key is older.
+                if found.revision != told.revision { (told.record, told.nextPut) = (nil, 0) }
                 told.revision = found.revision
                 told.nextKeepAlive = now + Limits.clusterKeepAliveMilliseconds
                 until.store(end(of: now), ordering: .releasing)

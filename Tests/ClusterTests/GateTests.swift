@@ -343,6 +343,34 @@ struct GateTests {
         #expect(try session.leasedKey(key, milliseconds: 5000).0 == found)
     }
 
+    @Test("A gate whose key tells what it told before, as when etcd was restored from a backup, puts it again")
+    func olderKey() throws {
+        let processes = try EtcdProcesses()
+        defer { processes.end() }
+        var start = SharedProgress()
+        (start.hash, start.segment) = (.zero, 7)
+        let progress = Lock(start)
+        let presence = Presence(
+            try EtcdMembers(processes.endpoints), name, first: 0, stalenessMilliseconds: 2500, bytesKept: 1 << 20,
+            address: nil,
+            SharedFollower(
+                ring: {}, progress: { progress.withLock { $0 } }, freshAsOf: { 0 }, fresh: { _ in },
+                disagree: { _ in }))
+        defer { presence.close() }
+        let session = try processes.session()
+        func told() throws -> UInt64? { try Presence.records(name, session).first?.record.segment }
+        #expect(becomesTrue { (try? told()) == 7 })
+        let key = try #require(try Presence.records(name, session).first?.key)
+        let older = try #require(try session.read(key, milliseconds: 5000)?.value)
+        progress.withLock { $0.segment = 9 }
+        presence.hasProgressed()
+        #expect(becomesTrue { (try? told()) == 9 })
+        let lease = try session.leasedKey(key, milliseconds: 5000).0.lease
+        try session.put(key, older, lease: lease, milliseconds: 5000)
+        #expect(becomesTrue { (try? told()) == 9 })
+        #expect(try session.leasedKey(key, milliseconds: 5000).0.lease == lease)
+    }
+
     @Test("While a gate gives a snapshot, it tells which part of the log others need")
     func snapshots() throws {
         let processes = try EtcdProcesses()
