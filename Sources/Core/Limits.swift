@@ -131,9 +131,10 @@ public enum Limits {
     public static let urgentMemoryBytesMin = 3 << 20
     /// Bytes that the longest request and its longest answer take. A connection may always hold them, if its peer may.
     public static let memoryPerRequestMax = 2 * (frameHeaderBytes + frameBodyBytesMax) + requestOverheadBytes
-    /// Bytes of the reserve that one connection may always hold, if its peer may: those of the longest removal.
+    /// Bytes of the reserve that one connection may always hold, if its peer may: those of the longest removal, whose
+    /// frame is still there when the request is read from it.
     public static let urgentMemoryPerRequestMax =
-        frameHeaderBytes + mutationIdentifierBytes + collaborationBytesMax + 8 + 32 * rootsPerRequestMax
+        2 * (frameHeaderBytes + mutationIdentifierBytes + collaborationBytesMax + 8 + 32 * rootsPerRequestMax)
         + requestOverheadBytes
     /// The part of its peer's share that a connection may hold.
     public static let memoryPartPerConnection = 4

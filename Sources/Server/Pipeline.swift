@@ -42,6 +42,9 @@ struct Pipeline: Sendable {
             let kept = request.isReadFromFrame ? frameBytes : body.count
             try pending.reserve(
                 Limits.requestOverheadBytes + kept + request.answerBytes,
+                // A frame that needs no memory to be kept is in the connection's own.
+                received: frameBytes == 0 ? Limits.frameHeaderBytes + body.count : 0,
+                keepsFrame: request.isReadFromFrame,
                 isUrgent: Urgency.isUrgent(header.operation, body),
                 isRemoval: Urgency.isRemoval(header.operation, body))
             let layered = try RoleCheck.check(request, body: body, pending)

@@ -278,6 +278,48 @@ import Wire
         _ = try await owner.roots(of: small.collaboration)
     }
 
+    @Test("The longest removal passes whatever the limit of bytes is, and a request too long with its frame says so")
+    func longRequests() async throws {
+        let guarded = try await self.guarded()
+        let small = try await SmallCollaboration(try await self.client("owner", on: guarded))
+        var random = SeededGenerator(seed: runSeed)
+        let most = (0..<Limits.rootsPerRequestMax).map { _ in random.digest() }
+        let name = try GuardedService.name("p")
+        let client = try await self.client("p", PrincipalLimits(), on: guarded)
+        let proofs = try await small.proofs(1500)
+        for limit in [0, 1000, 300_000, 900_000] {
+            let limits = PrincipalLimits(requestBytes: limit)
+            _ = try await guarded.administrator.send(UpdatePrincipal(name, limits: Patch(limits)))
+            try await client.removeRoots(most, from: small.collaboration)
+            func expectTooLong(_ body: () async throws -> Void) async {
+                let refusal = await error(of: body)
+                #expect(
+                    refusal?.code == .limitExceeded && refusal.map { Int($0.detail) } == limit,
+                    "\(limit): \(refusal as Any)")
+            }
+            // Half of it and more has room once, but not beside its frame.
+            let roots = Array(most[..<max(1, limit / 32 * 2 / 3)])
+            if limit != 300_000 { await expectTooLong { try await client.addRoots(roots, to: small.collaboration) } }
+            if limit <= 300_000 { await expectTooLong { _ = try await client.verify(proofs) } }
+        }
+        try await client.addRoots(Array(most[..<13_000]), to: small.collaboration)
+    }
+
+    @Test("Above its reserve a removal waits, also where a limit is 0")
+    func removalsAtZero() throws {
+        let allowance = PrincipalAllowance(
+            PrincipalLimits(requestsInFlight: 0, mutationsPerSecond: 0), MonotonicClock { 0 }, LimitRefusals())
+        let deck = try #require(CollaborationIdentifier("deck"))
+        let removal = RequestCost(.mutate(Mutation(.dropCollaboration(deck))), nil)
+        for _ in 0..<Limits.removalsAtOnceReserve { try allowance.spend(removal) }
+        let refusal = try #require(thrownServiceError { try allowance.spend(removal) })
+        #expect(refusal.code == .busy && refusal.retryAfter == .milliseconds(16))
+        for _ in 0..<Limits.removalsInFlightReserve { try allowance.takeRequest(isRemoval: true) }
+        let full = try #require(thrownServiceError { try allowance.takeRequest(isRemoval: true) })
+        #expect(full.code == .busy && full.retryAfter == .milliseconds(Int(Limits.occupiedMilliseconds)))
+        #expect(thrownServiceError { try allowance.takeRequest(isRemoval: false) }?.code == .limitExceeded)
+    }
+
     @Test("Queries that wait above the limit are busy, and those that have ended make room")
     func followers() async throws {
         let guarded = try await self.guarded()

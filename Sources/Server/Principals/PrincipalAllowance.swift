@@ -63,7 +63,7 @@ final class PrincipalAllowance: Sendable {
 
     /// Takes what a request costs of the rates.
     ///
-    /// Throws `busy` with the time to wait, or `limitExceeded` when the limit is 0.
+    /// Throws `busy` with the time to wait, or `limitExceeded` when the limit is 0 and the request is no removal.
     func spend(_ cost: RequestCost) throws(ServiceError) {
         let now = clock.milliseconds
         let refusal = state.withLock { state -> (PrincipalLimits.Kind, Int, UInt64)? in
@@ -85,14 +85,16 @@ final class PrincipalAllowance: Sendable {
             guard cost.isRemoval else { return refusal }
             return state.removals.take(cost.mutations, at: now).map { (refusal.0, refusal.1, $0) }
         }
-        if let (kind, limit, milliseconds) = refusal { throw refuse(kind, limit, after: milliseconds) }
+        if let (kind, limit, milliseconds) = refusal {
+            throw refuse(kind, limit, after: milliseconds, hasReserve: cost.isRemoval)
+        }
     }
 
     // MARK: Numbers
 
     /// Counts a request as in flight. A removal may use the reserve. `giveBackRequest` is owed then.
     ///
-    /// Throws `busy` with the time to wait, or `limitExceeded` when the limit is 0.
+    /// Throws `busy` with the time to wait, or `limitExceeded` when the limit is 0 and the request is no removal.
     func takeRequest(isRemoval: Bool) throws(ServiceError) {
         let limit = state.withLock { state -> Int? in
             let reserve = isRemoval ? Limits.removalsInFlightReserve : 0
@@ -100,7 +102,9 @@ final class PrincipalAllowance: Sendable {
             state.requestsInFlight += 1
             return nil
         }
-        if let limit { throw refuse(.requestsInFlight, limit, after: Limits.occupiedMilliseconds) }
+        if let limit {
+            throw refuse(.requestsInFlight, limit, after: Limits.occupiedMilliseconds, hasReserve: isRemoval)
+        }
     }
 
     func giveBackRequest() { giveBackRequests(1) }
@@ -149,7 +153,7 @@ final class PrincipalAllowance: Sendable {
         return limit + (isRemoval ? Limits.urgentMemoryPerRequestMax : 0)
     }
 
-    /// The error for a request that needs `bytes`, beyond those that the principal holds.
+    /// The error for a request that needs `bytes` with its frame, beyond those that the principal holds.
     func refuse(bytes: Int, isRemoval: Bool) -> ServiceError {
         let limit = bytesMax(isRemoval: isRemoval)
         guard bytes > limit else { return refuse(.requestBytes, limit, after: Limits.occupiedMilliseconds) }
@@ -172,9 +176,12 @@ final class PrincipalAllowance: Sendable {
         }
     }
 
-    private func refuse(_ kind: PrincipalLimits.Kind, _ limit: Int, after milliseconds: UInt64) -> ServiceError {
+    /// `hasReserve`: whether the request passes after that time also when the limit is 0.
+    private func refuse(
+        _ kind: PrincipalLimits.Kind, _ limit: Int, after milliseconds: UInt64, hasReserve: Bool = false
+    ) -> ServiceError {
         refusals.count(kind)
-        guard limit > 0 else {
+        guard limit > 0 || hasReserve else {
             return ServiceError(.limitExceeded, "the principal's limit \(kind.rawValue) is 0")
         }
         return ServiceError(

@@ -16,6 +16,8 @@ final class PendingRequest: Sendable {
         var life = RequestLife()
         /// What is reserved for the request and its answer.
         var charge = MemoryCharge()
+        /// Bytes that the connection holds for the request's frame until the answer.
+        var keptFrameBytes = 0
         /// Whether the reserve of the memory may be used.
         var isUrgent = false
         /// Whether the reserves in the limits of the principal may be used.
@@ -151,19 +153,23 @@ final class PendingRequest: Sendable {
     // MARK: Memory
 
     /// Reserves memory until the request is answered or suspended, and counts the request for its principal.
-    /// `isRemoval`: whether it may use the reserves in the limits of its principal.
+    /// `received`: bytes that the connection holds for the request's frame already. `keepsFrame`: whether it does so
+    /// until the answer. `isRemoval`: whether the request may use the reserves in the limits of its principal.
     ///
     /// Throws `busy`, `limitExceeded` or `shuttingDown`; then nothing is reserved.
-    func reserve(_ bytes: Int, isUrgent: Bool, isRemoval: Bool = false) throws(ServiceError) {
+    func reserve(
+        _ bytes: Int, received: Int = 0, keepsFrame: Bool = false, isUrgent: Bool, isRemoval: Bool = false
+    ) throws(ServiceError) {
         try admission.check()
         try limited { allowance throws(ServiceError) in
             try allowance.takeRequest(isRemoval: isRemoval)
             state.withLock { $0.isCounted = true }
         }
-        let charge = try charge(bytes, of: bytes, isUrgent: isUrgent, isRemoval: isRemoval)
+        let charge = try charge(bytes, of: bytes + received, isUrgent: isUrgent, isRemoval: isRemoval)
         state.withLock { state in
             precondition(state.life.state == .admitted && state.charge == MemoryCharge())
             state.charge = charge
+            state.keptFrameBytes = keepsFrame ? received : 0
             state.isUrgent = isUrgent
             state.isRemoval = isRemoval
         }
@@ -181,11 +187,13 @@ final class PendingRequest: Sendable {
     /// Throws `busy` or `limitExceeded` when that is more than the share of the connection or of its peer, or than the
     /// limit.
     private func cover(_ bytes: Int, isLimited: Bool = true) throws(ServiceError) {
-        let (missing, isUrgent, isRemoval) = state.withLock { (bytes - $0.charge.bytes, $0.isUrgent, $0.isRemoval) }
+        let (missing, frameBytes, isUrgent, isRemoval) = state.withLock {
+            (bytes - $0.charge.bytes, $0.keptFrameBytes, $0.isUrgent, $0.isRemoval)
+        }
         guard missing > 0 else { return }
         let more: MemoryCharge
         if isLimited {
-            more = try charge(missing, of: bytes, isUrgent: isUrgent, isRemoval: isRemoval)
+            more = try charge(missing, of: bytes + frameBytes, isUrgent: isUrgent, isRemoval: isRemoval)
         } else if let charge = responder.memory.reserve(missing, isUrgent: isUrgent) {
             more = charge
         } else {
@@ -201,7 +209,7 @@ final class PendingRequest: Sendable {
         throw Admission.busy
     }
 
-    /// Reserves bytes, so that the request has `total`.
+    /// Reserves bytes, so that the request and its frame have `total`.
     ///
     /// Throws `busy` or `limitExceeded`.
     private func charge(
