@@ -215,7 +215,7 @@ enum RootgateBench {
     }
 
     private static func say(_ text: String) {
-        FileHandle.standardError.write(Data("rootgate-bench: \(text)\n".utf8))
+        try? FileHandle.standardError.write(contentsOf: Data("rootgate-bench: \(text)\n".utf8))
     }
 
     private static func fail(_ text: String) {

@@ -23,7 +23,7 @@ extension ProgressMeter {
             prefix: "\(name): ", patience: .seconds(isTerminal ? patience.terminal : patience.elsewhere),
             now: { ContinuousClock.now - begin }
         ) { text in
-            FileHandle.standardError.write(Data(text.utf8))
+            try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
         }
         let refresher = Thread { [weak meter] in
             while meter?.refresh() ?? false { Thread.sleep(forTimeInterval: refreshSeconds) }

@@ -38,7 +38,7 @@ let backupCommand = Command(
     // Standard output has the backup.
     if path == "-" {
         if arguments.isOn("json") {
-            FileHandle.standardError.write(Data((text + "\n").utf8))
+            try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
         } else {
             for line in text.split(separator: "\n") { complain(String(line)) }
         }
