@@ -98,7 +98,7 @@ final class DirectoryLock: Sendable {
 
     /// How large the data file of a directory may become, as its last user has noted; `nil` when there is no note.
     static func bytesMax(in directory: String) throws(StorageFailure) -> Int? {
-        let file = open(directory + "/" + fileName, O_RDONLY | O_CLOEXEC)
+        let file = open(directory + "/" + fileName, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
         let count = word.utf8.count + digits

@@ -116,19 +116,24 @@ package enum StorageRepair {
         // A link first: at every moment there is a file of that name.
         guard link(directory + "/data.mdb", kept) == 0 else { throw StorageFailure(errno, "keeping the damaged file") }
         // It is of the damaged file's newest commit. A folder without it starts, too.
-        guard unlink("\(directory)/\(CommitMark.fileName)") == 0 || errno == ENOENT else {
+        let (note, former) = ("\(directory)/\(CommitMark.fileName)", target + "/former-note")
+        guard rename(note, former) == 0 || errno == ENOENT else {
             throw StorageFailure(errno, "removing the note of the newest commit")
         }
         // No power cut leaves a note beside data of another storage.
         try DataFile.makeNamesDurable(in: directory)
         guard rename(target + "/data.mdb", directory + "/data.mdb") == 0 else {
-            throw StorageFailure(errno, "exchanging the data file")
+            let number = errno
+            // The directory is as it was.
+            rename(former, note)
+            unlink(kept)
+            throw StorageFailure(number, "exchanging the data file")
         }
         try DataFile.makeNamesDurable(in: directory)
         // The start after a repair that ends here finds no note, and says so.
         if isNoted {
             try giveOwner(of: directory + "/data.mdb", to: "\(target)/\(CommitMark.fileName)")
-            guard rename("\(target)/\(CommitMark.fileName)", "\(directory)/\(CommitMark.fileName)") == 0 else {
+            guard rename("\(target)/\(CommitMark.fileName)", note) == 0 else {
                 throw StorageFailure(errno, "putting the note of the newest commit in its place")
             }
             try DataFile.makeNamesDurable(in: directory)
