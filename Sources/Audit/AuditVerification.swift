@@ -181,10 +181,14 @@ package struct AuditVerification {
     }
 
     private mutating func judgeEnds(_ lines: [Line], hasKeys: Bool) {
-        guard let first = lines.first, let end = lines.last else { return }
+        guard let first = lines.first, let end = lines.last else { return notes.append("there are no lines") }
         last = (end.content.number, end.content.hash)
         if first.content.number > 1 {
             notes.append("the lines before number \(first.content.number) were not given")
+        } else if let sequence = first.content.sequence, sequence > 0, first.content.operation == "start" {
+            notes.append(
+                "\(first.place): at this start the storage had reached the change \(sequence) already, and the audit "
+                    + "begins here: the changes until then have no line, or theirs were removed")
         }
         for line in lines where line.isFirstOfFile && line.content.number > 1 {
             if !["start", "continue"].contains(line.content.operation) {

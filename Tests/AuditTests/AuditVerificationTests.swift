@@ -167,6 +167,19 @@ struct AuditVerificationTests {
         #expect(try scene.verify().findings.contains { $0.contains("is unfinished") })
     }
 
+    @Test("An audit that begins when the storage had changes says so, and so does one without lines")
+    func begunAnew() throws {
+        #expect(try !scene.verify().notes.contains { $0.contains("the audit begins here") })
+        try scene.write([])
+        #expect(try scene.verify().notes == ["there are no lines"])
+        try FileManager.default.removeItem(atPath: scene.path)
+        try scene.open(sequence: 6).close()
+        let result = try scene.verify()
+        let note = result.notes.first { $0.contains("the audit begins here") }
+        #expect(result.findings.isEmpty && note?.contains("the change 6 already") == true, "\(result.notes)")
+        #expect(note?.contains("line 1: ") == true)
+    }
+
     @Test("The tag of the last line vouches for nothing when something was found")
     func noVouching() throws {
         #expect(try scene.verify().notes.contains { $0.contains("vouches for all lines") })
