@@ -437,6 +437,14 @@ package final class Service: Sendable {
     /// Throws when an address is refused, or when a host has none.
     private static func checkHosts(_ configuration: Configuration) throws(StartupFailure) {
         try checkOverlaps(configuration)
+        for endpoint in configuration.allOperatorEndpoints + configuration.allEndpoints.map(\.0) {
+            guard let path = endpoint.path else { continue }
+            do throws(SystemFailure) {
+                try Socket.checkLocalPath(path)
+            } catch {
+                throw StartupFailure.cannotListen(endpoint, error)
+            }
+        }
         for endpoint in configuration.allOperatorEndpoints where !endpoint.isLoopback {
             guard configuration.tls != nil else { throw StartupFailure.openOperator(endpoint) }
             try checkHost(of: endpoint)

@@ -1,6 +1,6 @@
 import Core
 import Foundation
-import Platform
+package import Platform
 
 extension Socket {
     /// The permissions of a local socket's file, unless others are asked for: only processes of the service's own user,
@@ -44,12 +44,18 @@ extension Socket {
 
     /// Calls `body` with the address of a local socket.
     ///
-    /// Throws ENAMETOOLONG when `path` has more than `Limits.localSocketPathBytesMax` bytes, and EINVAL when it is not
-    /// absolute or contains a zero.
+    /// Throws what `checkLocalPath` throws.
     static func withLocalAddress<R>(
         _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R
     ) throws(SystemFailure) -> R {
-        let bytes = Array(path.utf8)
+        try checkLocalPath(path)
+        return withLocalAddress(of: Array(path.utf8), length: MemoryLayout<sockaddr_un>.size, body)
+    }
+
+    /// Throws ENAMETOOLONG when a path has more than `Limits.localSocketPathBytesMax` bytes, and EINVAL when it is not
+    /// absolute or contains a zero.
+    package static func checkLocalPath(_ path: String) throws(SystemFailure) {
+        let bytes = path.utf8
         guard bytes.count <= Limits.localSocketPathBytesMax else {
             let most = Limits.localSocketPathBytesMax
             throw SystemFailure(
@@ -58,7 +64,6 @@ extension Socket {
         guard bytes.first == UInt8(ascii: "/"), !bytes.contains(0) else {
             throw SystemFailure("unix", number: EINVAL, reason: "the path is not absolute, or contains a zero")
         }
-        return withLocalAddress(of: bytes, length: MemoryLayout<sockaddr_un>.size, body)
     }
 
     /// Calls `body` with the address of a local socket that has a name of the system's own instead of a file (on Linux

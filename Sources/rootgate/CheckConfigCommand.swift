@@ -11,7 +11,7 @@ let checkConfigCommand = Command(
     _ = try LogChoice(arguments)
     try Service.check(configuration)
     let options = EffectiveOptions(arguments)
-    print(arguments.isOn("json") ? try json(options.json) : options.text)
+    printNow(arguments.isOn("json") ? try json(options.json) : options.text)
     return .success
 }
 

@@ -54,7 +54,7 @@ enum Rootgate {
         }
         words.removeFirst()
         if ["help", "--help", "-h"].contains(name) {
-            print(usage)
+            printNow(usage)
             return .success
         }
         guard let command = commands.first(where: { $0.name == name || (name == "--version" && $0.name == "version") })
@@ -63,7 +63,7 @@ enum Rootgate {
             return .failure
         }
         if words.contains("--help") || words.contains("-h") {
-            print(command.help(for: words))
+            printNow(command.help(for: words))
             return .success
         }
         do {

@@ -51,6 +51,10 @@ struct BackupCommandTests {
             #expect(summary.output.contains("\"roots\":\(count),"), "\(summary.output)")
             try FileManager.default.removeItem(atPath: scratch.path + "/x")
         }
+        if FileManager.default.fileExists(atPath: "/dev/full") {
+            let words = "backup --data '\(service.dataDirectory)' --output - --json 2> /dev/full > /dev/null"
+            #expect(try runProgram("/bin/sh", ["-c", "'\(ServiceProcess.path)' \(words)"]).code == 0)
+        }
         let note = try String(contentsOfFile: restored + "/restored", encoding: .utf8)
         #expect(note.hasPrefix("restored from a backup of ") && note.contains("changes up to 2"))
     }

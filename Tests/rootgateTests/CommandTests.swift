@@ -124,6 +124,10 @@ let programPath: String = {
         "A full standard output ends a command with one line and code 2",
         .enabled(if: FileManager.default.fileExists(atPath: "/dev/full"), "this system has no /dev/full"))
     func fullOutput() throws {
+        for words in ["version", "--help", "serve --help", "check-config --data /tmp"] {
+            let result = try runProgram("/bin/sh", ["-c", "'\(programPath)' \(words) > /dev/full"])
+            #expect(result.code == 2 && result.errors.contains("can't write to standard output"), "\(words): \(result)")
+        }
         let result = try runProgram("/bin/sh", ["-c", "'\(programPath)' version > /dev/full"])
         #expect(result.code == 2 && result.errors.hasPrefix("rootgate: can't write to standard output: "))
         #expect(result.errors.split(separator: "\n").count == 1, "\(result.errors)")

@@ -77,6 +77,12 @@ struct ConfigurationFileTests {
         try write("data = \(folder.path)/data\naudit-optional = on\n")
         let refused = try runProgram(programPath, ["check-config", "--config", path])
         #expect(refused.code == 2 && refused.errors.contains("--audit-optional is for --audit"))
+        let local = "unix:/" + String(repeating: "n", count: 107)
+        for option in ["listen", "operator"] {
+            try write("data = \(folder.path)/data\n\(option) = \(local)\n")
+            let long = try runProgram(programPath, ["check-config", "--config", path])
+            #expect(long.code == 2 && long.errors.contains("the path has 108 bytes"), "\(long)")
+        }
     }
 
     @Test("What check-config prints is a file with the same effect")
