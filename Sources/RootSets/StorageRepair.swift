@@ -118,7 +118,9 @@ package enum StorageRepair {
         // It is of the damaged file's newest commit. A folder without it starts, too.
         let (note, former) = ("\(directory)/\(CommitMark.fileName)", target + "/former-note")
         guard rename(note, former) == 0 || errno == ENOENT else {
-            throw StorageFailure(errno, "removing the note of the newest commit")
+            let number = errno
+            unlink(kept)
+            throw StorageFailure(number, "removing the note of the newest commit")
         }
         // No power cut leaves a note beside data of another storage.
         try DataFile.makeNamesDurable(in: directory)
