@@ -131,11 +131,13 @@ public enum Limits {
     public static let urgentMemoryBytesMin = 3 << 20
     /// Bytes that the longest request and its longest answer take. A connection may always hold them, if its peer may.
     public static let memoryPerRequestMax = 2 * (frameHeaderBytes + frameBodyBytesMax) + requestOverheadBytes
-    /// Bytes of the reserve that one connection may always hold, if its peer may: those of the longest removal, whose
-    /// frame is still there when the request is read from it.
+    /// Bytes of the reserve that one connection may always hold, if its peer may: those of the longest removal.
     public static let urgentMemoryPerRequestMax =
-        2 * (frameHeaderBytes + mutationIdentifierBytes + collaborationBytesMax + 8 + 32 * rootsPerRequestMax)
+        frameHeaderBytes + mutationIdentifierBytes + collaborationBytesMax + 8 + 32 * rootsPerRequestMax
         + requestOverheadBytes
+    /// Bytes that a principal may hold beyond its limit for a removal: those of the longest one and its frame, which
+    /// is still there when the request is read from it.
+    public static let removalBytesReserve = 2 * urgentMemoryPerRequestMax
     /// The part of its peer's share that a connection may hold.
     public static let memoryPartPerConnection = 4
     /// Bytes of a request besides its body and its answer. An error answer fits into them.

@@ -235,7 +235,7 @@ import Wire
         allowance.giveBackFollower()
         try allowance.takeFollower()
         #expect(allowance.bytesMax(isRemoval: false) == 5000)
-        #expect(allowance.bytesMax(isRemoval: true) == 5000 + Limits.urgentMemoryPerRequestMax)
+        #expect(allowance.bytesMax(isRemoval: true) == 5000 + Limits.removalBytesReserve)
         #expect(allowance.refuse(bytes: 5000, isRemoval: false).code == .busy)
         #expect(allowance.refuse(bytes: 5001, isRemoval: false).code == .limitExceeded)
         let counts = Dictionary(uniqueKeysWithValues: refusals.counts.map { ($0.kind, $0.count) })

@@ -150,7 +150,7 @@ final class PrincipalAllowance: Sendable {
     /// The most bytes that the principal may hold. A removal may use a reserve.
     func bytesMax(isRemoval: Bool) -> Int {
         guard let limit = state.withLock({ $0.limits.requestBytes }) else { return .max }
-        return limit + (isRemoval ? Limits.urgentMemoryPerRequestMax : 0)
+        return limit + (isRemoval ? Limits.removalBytesReserve : 0)
     }
 
     /// The error for a request that needs `bytes` with its frame, beyond those that the principal holds.
