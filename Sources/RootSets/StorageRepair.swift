@@ -117,19 +117,20 @@ package enum StorageRepair {
         guard link(directory + "/data.mdb", kept) == 0 else { throw StorageFailure(errno, "keeping the damaged file") }
         // It is of the damaged file's newest commit. A folder without it starts, too.
         let (note, former) = ("\(directory)/\(CommitMark.fileName)", target + "/former-note")
-        guard rename(note, former) == 0 || errno == ENOENT else {
-            let number = errno
-            unlink(kept)
-            throw StorageFailure(number, "removing the note of the newest commit")
-        }
-        // No power cut leaves a note beside data of another storage.
-        try DataFile.makeNamesDurable(in: directory)
-        guard rename(target + "/data.mdb", directory + "/data.mdb") == 0 else {
-            let number = errno
-            // The directory is as it was.
+        do throws(StorageFailure) {
+            guard rename(note, former) == 0 || errno == ENOENT else {
+                throw StorageFailure(errno, "removing the note of the newest commit")
+            }
+            // No power cut leaves a note beside data of another storage.
+            try DataFile.makeNamesDurable(in: directory)
+            guard rename(target + "/data.mdb", directory + "/data.mdb") == 0 else {
+                throw StorageFailure(errno, "exchanging the data file")
+            }
+        } catch {
+            // The directory gets back what it had.
             rename(former, note)
             unlink(kept)
-            throw StorageFailure(number, "exchanging the data file")
+            throw error
         }
         try DataFile.makeNamesDurable(in: directory)
         // The start after a repair that ends here finds no note, and says so.
