@@ -1,7 +1,6 @@
 import CKernels
 import KernelEmulation
 import KernelMutants
-import TestSupport
 import Testing
 
 @testable import Signatures
@@ -49,12 +48,10 @@ struct NamedKernel: Sendable, CustomTestStringConvertible {
     /// The names of the kernels that can only be emulated here, or not be tested.
     static let untested = (all + mutants).filter { !$0.canRun }.map(\.name)
 
-    /// One of so many cases for an emulated kernel, which is slow. Of the others' cases, one of `sanitized` with
-    /// sanitizers, where the run's seed decides which, and all without them.
-    func sample<T>(_ cases: [T], oneIn interval: Int, sanitized: Int = 1) -> [T] {
-        if table == .emulated { return stride(from: 0, to: cases.count, by: interval).map { cases[$0] } }
-        let interval = isSanitized ? sanitized : 1
-        return stride(from: Int(runSeed % UInt64(interval)), to: cases.count, by: interval).map { cases[$0] }
+    /// One of so many cases for an emulated kernel, which is slow; all for the others.
+    func sample<T>(_ cases: [T], oneIn interval: Int) -> [T] {
+        guard table == .emulated else { return cases }
+        return stride(from: 0, to: cases.count, by: interval).map { cases[$0] }
     }
 
     /// The kernel with memory of its own, and with the generator's table that all kernels of its kind share. (An

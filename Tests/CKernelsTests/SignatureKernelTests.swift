@@ -230,7 +230,7 @@ struct SignatureKernelTests {
         for mutation in [SignatureCases.Mutation.bitOfR, .bitOfS, .bitOfDigest, .otherParity, .zeroS, .onesR, .bitOfX] {
             bad.append(try maker.ordinary(mutation))
         }
-        for size in kernel.sample(Array(1...RG_P256_BATCH_MAX), oneIn: 37, sanitized: 4) {
+        for size in kernel.sample(Array(1...RG_P256_BATCH_MAX), oneIn: 37) {
             for turn in 0..<3 {
                 let place = (size * 31 + turn * 47) % size
                 var batch = Array(valid[..<size])
@@ -240,7 +240,7 @@ struct SignatureKernelTests {
             }
         }
         // Every place of the largest batch.
-        for place in kernel.sample(Array(0..<RG_P256_BATCH_MAX), oneIn: 51, sanitized: 4) {
+        for place in kernel.sample(Array(0..<RG_P256_BATCH_MAX), oneIn: 51) {
             var batch = valid
             batch[place] = bad[place % 3]
             try compare(batch, by: equipped)
